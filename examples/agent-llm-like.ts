@@ -17,13 +17,15 @@ const WORD_MS = 20;
 let second = 0;
 let calls = 0;
 
-/** The provider refuses with status 429. */
+/** The provider refuses with status 429 until the next second. */
 function takeQuota(): void {
   const now = Math.floor(Date.now() / 1_000);
   if (now !== second) calls = 0;
   second = now;
   calls += 1;
-  if (calls > CALLS_PER_SECOND) throw new InfrastructureError("429: over the quota of the model");
+  if (calls <= CALLS_PER_SECOND) return;
+  const retryAfterMs = (now + 1) * 1_000 - Date.now();
+  throw new InfrastructureError("429: over the quota of the model", { retryAfterMs });
 }
 
 async function summarize(task: HandlerTask, context: HandlerContext): Promise<string> {
@@ -32,7 +34,7 @@ async function summarize(task: HandlerTask, context: HandlerContext): Promise<st
     .split(/\s+/)
     .filter((word) => word !== "");
   if (words.length === 0) throw new InvalidInputError("an empty prompt: a retry cannot help");
-  takeQuota(); // not the agent's fault: the attempt does not count, and the task runs elsewhere or later
+  takeQuota(); // not the agent's fault: the attempt does not count, and the agent is on hold until the quota resets
 
   const answer: string[] = [];
   for (const [at, word] of words.entries()) {

@@ -208,6 +208,22 @@ const messages: readonly WireMessage[] = [
     answer: settings.pauseAnswerSchema,
   },
   {
+    name: "hold",
+    subject: "operator.hold",
+    direction: "receive",
+    summary: "Put an agent, all agents of a type, or a resource on hold.",
+    schema: settings.holdRequestSchema,
+    answer: settings.holdAnswerSchema,
+  },
+  {
+    name: "unhold",
+    subject: "operator.unhold",
+    direction: "receive",
+    summary: "End a hold.",
+    schema: settings.unholdRequestSchema,
+    answer: settings.removedAnswerSchema,
+  },
+  {
     name: "join",
     subject: "agent.{group}.{agent}.join",
     direction: "receive",

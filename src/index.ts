@@ -12,6 +12,7 @@ export {
   InfrastructureError,
   InvalidInputError,
 } from "./agent/handler.ts";
+export type { HoldScopeOption, InfrastructureErrorOptions } from "./agent/hold-options.ts";
 export { type HttpOptions, httpHandler } from "./agent/http.ts";
 export type { AcquireOptions, Slot } from "./agent/slots.ts";
 export type { StandardSchema } from "./agent/standard-schema.ts";
@@ -35,6 +36,9 @@ export type { ResultChunk } from "./client/chunk-log.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
 export type {
+  Hold,
+  HoldOptions,
+  HoldTargetOption,
   KindPatch,
   Lead,
   Pause,

@@ -487,6 +487,23 @@ export const limits = {
   suspendMs: 5_000,
   suspendMsMax: 10 * 60_000,
 
+  // --- holds ----------------------------------------------------------------------------------
+  /** Refusals without a time, in a row, that place a hold: one is chance, two may share a cause with it. */
+  refusalsBeforeHold: 3,
+  /** First hold without a given time; doubled on each refused probe. A probe costs one attempt that counts nowhere. */
+  holdBackoffMs: 5_000,
+  holdBackoffMsMax: 10 * 60_000,
+  /** Shortest hold: an agent that always names a shorter time would be probed without a pause. */
+  holdMsMin: 100,
+  /** Longest hold: the longest quota windows that providers have are a week. */
+  holdMsMax: 7 * 24 * 60 * 60_000,
+  /** Holds on types, and types with refusals in a row: more than types with rates. */
+  holdsMax: 1_000,
+  /** Holds that `status` lists, the first to end first. */
+  holdsShownMax: 100,
+  /** Part of a hold's reason in `status`; `waggle events` has all of it. */
+  holdReasonShownCharacters: 160,
+
   // --- slots ----------------------------------------------------------------------------------
   /** Default of LOCO's `maxWaiters`: a further request for the same resource is refused. */
   waitersPerResourceMax: 100,
@@ -1187,3 +1204,7 @@ assert(
   "a leader's heartbeat arrives in time",
 );
 assert(limits.leaderTimeoutMs * 2 < limits.verbAskTimeoutMs, "a verb outlasts a change of leaders");
+assert(
+  limits.holdMsMin <= limits.holdBackoffMs && limits.holdBackoffMsMax <= limits.holdMsMax,
+  "a hold without a given time lies within the bounds of every hold",
+);

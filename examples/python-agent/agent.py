@@ -9,7 +9,7 @@ import argparse, json, os, signal, socket, sys, threading, time, uuid
 from urllib.parse import urlparse
 
 def handle(task):
-    """Runs one task: returns the result for task["payload"]. Raise ValueError for invalid input."""
+    """Runs one task: returns the result for task["payload"]. Raise ValueError for invalid input, ConnectionError to be on hold."""
     return task["payload"].upper()
 
 NAME = ("project", "task", "attempt")  # identify an attempt: task ids are unique within a project
@@ -92,8 +92,8 @@ class Agent:
     def run(self, task):
         key = key_of(task)
         try: report = {"outcome": "revoked"} if task.get("revoked") else {"outcome": "completed", "result": handle(task)}
-        except ValueError as error: report = {"outcome": "invalid", "error": str(error)}
-        except Exception as error: report = {"outcome": "failed", "error": repr(error)}
+        except ConnectionError as error: report = {"outcome": "infrastructure", "error": repr(error), "hold": {"forMs": 5000}}
+        except Exception as error: report = {"outcome": "invalid" if isinstance(error, ValueError) else "failed", "error": str(error) or repr(error)}
         if key in self.revoked: report = {"outcome": "revoked"}
         self.ask("result", {"results": [{**dict(zip(NAME, key)), "token": task["token"], **report}]})
         self.held.pop(key, None)  # held until the result was answered

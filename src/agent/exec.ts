@@ -2,6 +2,7 @@
 // - 0 → completed, with stdout · 65 (EX_DATAERR) → invalid input
 // - 75 (EX_TEMPFAIL), 126 and 127 (the shell cannot run the command) → infrastructure
 // - any other → failed, with the end of stderr
+// Exit 75 with `retry-after: N` as the last line of stderr or of stdout puts the agent on hold for N seconds.
 //
 // Used tokens: numbers on descriptor 4, one per line, which are added up (`echo 1200 >&4`). Other lines count
 // nothing, and the log reports them at the end of the attempt.
@@ -28,6 +29,7 @@ import {
   InfrastructureError,
   InvalidInputError,
 } from "./handler.ts";
+import { type HoldScopeOption, holdScope, type InfrastructureErrorOptions } from "./hold-options.ts";
 import { readerOf, text } from "./options.ts";
 import { textOrBase64 } from "./result-text.ts";
 
@@ -40,11 +42,13 @@ export interface ExecOptions {
    *  `WAGGLE_USER` and `WAGGLE_TOKENS_FD` (always 4) are added; for a task with a trace also `TRACEPARENT` and
    *  `TRACESTATE`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** What exit code 75 with a time puts on hold. Default `agent`. */
+  readonly holdScope?: HoldScopeOption;
 }
 
 const readOptions = readerOf<ExecOptions>(
   {
-    each: { command: text.min(1), cwd: text.min(1), env: z.record(text, text.optional()) },
+    each: { command: text.min(1), cwd: text.min(1), env: z.record(text, text.optional()), holdScope },
     required: ["command"],
     example: '{ command: "wc -w" }',
   },
@@ -52,13 +56,15 @@ const readOptions = readerOf<ExecOptions>(
 );
 
 /** A handler that runs `command` for each attempt: payload on stdin, result on stdout. Exit code 0 completes,
- *  65 means invalid input, 75, 126 and 127 mean infrastructure, any other fails. Requires a POSIX `sh`.
+ *  65 means invalid input, 75, 126 and 127 mean infrastructure, any other fails. Exit code 75 with a last line
+ *  `retry-after: SECONDS` on stderr or stdout puts the agent on hold for that time. Requires a POSIX `sh`.
  *  @throws InvalidConfigError naming the option */
 export function execHandler(given: ExecOptions): Handler {
   const options = readOptions("execHandler", given);
   return async (task, context) => {
     context.signal.throwIfAborted();
-    const run = new CommandRun(await launch(options, task), context, task.stream);
+    const child = await launch(options, task);
+    const run = new CommandRun(child, context, { isStreamed: task.stream, holdScope: options.holdScope });
     return await run.outcome(task.bytes());
   };
 }
@@ -86,7 +92,10 @@ async function launch({ command, cwd, env = process.env }: ExecOptions, task: Ha
     if (child.pid === undefined) await failed(child);
     return child as Child;
   } catch (cause) {
-    throw new InfrastructureError(`the shell could not be started: ${(cause as Error).message}`, { cause });
+    throw new InfrastructureError(`the shell could not be started: ${(cause as Error).message}`, {
+      cause,
+      scope: "agent",
+    });
   }
 }
 
@@ -109,10 +118,16 @@ function taskEnvironment(task: HandlerTask): Record<string, string> {
   };
 }
 
+interface RunOptions {
+  readonly isStreamed: boolean;
+  readonly holdScope: HoldScopeOption | undefined;
+}
+
 class CommandRun {
   readonly #child: Child;
   readonly #context: HandlerContext;
   readonly #emitText: ((bytes: Uint8Array) => void) | undefined;
+  readonly #holdScope: HoldScopeOption | undefined;
   readonly #stdout: Uint8Array[] = [];
   #stdoutBytes = 0;
   #stderrTail = Buffer.alloc(0);
@@ -122,10 +137,11 @@ class CommandRun {
   #hasExited = false;
   #isBeyondUs = false;
 
-  constructor(child: Child, context: HandlerContext, isStreamed: boolean) {
+  constructor(child: Child, context: HandlerContext, { isStreamed, holdScope: scope }: RunOptions) {
     this.#child = child;
     this.#context = context;
     this.#emitText = isStreamed ? textEmitter(context.emit) : undefined;
+    this.#holdScope = scope;
   }
 
   /** @throws InvalidInputError, InfrastructureError or Error, depending on the exit code */
@@ -182,14 +198,29 @@ class CommandRun {
       case 75:
         throw new InfrastructureError(
           said === "" ? "the command reports a temporary failure (exit 75)" : said,
+          this.#holdOptions(),
         );
       case 126:
-        throw new InfrastructureError(`the shell found the command but cannot run it (exit 126): ${said}`);
+        throw new InfrastructureError(
+          `the shell found the command but cannot run it (exit 126): ${said}`,
+          ofThisAgent,
+        );
       case 127:
-        throw new InfrastructureError(`the shell did not find the command (exit 127): ${said}`);
+        throw new InfrastructureError(`the shell did not find the command (exit 127): ${said}`, ofThisAgent);
       default:
         throw new Error(`${describeExit({ code, signal })}${said === "" ? "" : `: ${said}`}`);
     }
+  }
+
+  /** As the last line of stderr says, or else of stdout: a time in seconds, possibly with a fraction. */
+  #holdOptions(): InfrastructureErrorOptions {
+    const scope = this.#holdScope === undefined ? {} : { scope: this.#holdScope };
+    const stdout = Buffer.concat(this.#stdout, this.#stdoutBytes).subarray(-limits.stderrTailBytes);
+    for (const end of [this.#stderrTail, stdout]) {
+      const seconds = /(?:^|\n)retry-after:[ \t]*(\S+)\s*$/i.exec(end.toString())?.[1];
+      if (seconds !== undefined) return { ...scope, retryAfterMs: Number(seconds) * 1_000 };
+    }
+    return scope;
   }
 
   #keepOutput(chunk: Uint8Array): void {
@@ -262,6 +293,9 @@ class CommandRun {
     );
   }
 }
+
+/** A missing program is this machine's matter: it says nothing about other agents of the type. */
+const ofThisAgent: InfrastructureErrorOptions = { scope: "agent" };
 
 interface Exit {
   readonly code: number | null;

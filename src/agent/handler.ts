@@ -3,7 +3,10 @@
 
 import { Buffer } from "node:buffer";
 import type { Logger } from "pino";
+import type { InvalidValueError } from "../errors.ts";
 import { messageOf } from "../errors.ts";
+import type { HoldClaim } from "../protocol/schemas.ts";
+import { askedHold, type InfrastructureErrorOptions } from "./hold-options.ts";
 import type { AcquireOptions, Slot } from "./slots.ts";
 
 /** Runs one attempt of a task. The return value is the result: a string as is, bytes as base64, any other value
@@ -21,9 +24,29 @@ export class InvalidInputError extends Error {
 
 /** The environment is at fault (a quota, a network, a missing program). Blames neither task nor agent, and the
  *  attempt does not count, even with `maxAttempts: 1`. Throw it only when nothing was done that must not be
- *  repeated. */
+ *  repeated.
+ *
+ *  With a time (`retryAfterMs` or `until`) the agent, its type or a resource is on hold until then. Without a
+ *  time, three in a row put the agent on hold, or its type if several agents were refused. The constructor never
+ *  throws: a wrong option is logged, and places no hold.
+ *
+ *      throw new InfrastructureError("quota used up", { retryAfterMs: 30_000, scope: "type" }); */
 export class InfrastructureError extends Error {
   override readonly name = "InfrastructureError";
+  /** The hold that the report asks for. */
+  readonly hold: HoldClaim;
+  /** Why the options place no hold: `WAGGLE_INVALID_VALUE`, with the option as `field`. */
+  readonly wrongHold: InvalidValueError | undefined;
+
+  constructor(message?: string, options: InfrastructureErrorOptions = {}) {
+    super(
+      message,
+      typeof options === "object" && options !== null && "cause" in options ? { cause: options.cause } : {},
+    );
+    const { hold, wrong } = askedHold(options);
+    this.hold = hold;
+    this.wrongHold = wrong;
+  }
 }
 
 export interface HandlerContext {

@@ -26,19 +26,24 @@ import {
   InfrastructureError,
   InvalidInputError,
 } from "./handler.ts";
+import { type HoldScopeOption, holdScope } from "./hold-options.ts";
 import { readerOf, text } from "./options.ts";
 import { textOrBase64 } from "./result-text.ts";
+import { retryAfterMs } from "./retry-after.ts";
 
 export interface HttpOptions {
   /** `http://` or `https://`; a user and password become basic authorization. */
   readonly url: string;
   /** Added to each request. Take precedence over the default headers. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** What a refusal with a time (status 429 or 503) puts on hold. Default `agent`: the endpoint's quota is this
+   *  agent's own. */
+  readonly holdScope?: HoldScopeOption;
 }
 
 const readOptions = readerOf<HttpOptions>(
   {
-    each: { url: text, headers: z.record(text, text) },
+    each: { url: text, headers: z.record(text, text), holdScope },
     required: ["url"],
     example: '{ url: "http://localhost:8080" }',
   },
@@ -51,10 +56,11 @@ const readOptions = readerOf<HttpOptions>(
  *
  *  Status 2xx completes; 400 and 422 mean invalid input; 429, 502, 503, 504 and no response mean
  *  infrastructure; any other fails. A response that breaks off counts as an attempt. No response does not
- *  count, except for a task with `maxAttempts: 1` whose request was sent completely.
+ *  count, except for a task with `maxAttempts: 1` whose request was sent completely. With 429 and 503, the
+ *  headers `Retry-After` and `x-ratelimit-reset…` put the agent on hold until then.
  *  @throws InvalidConfigError naming the option; when the URL is not an HTTP URL */
 export function httpHandler(given: HttpOptions): Handler {
-  const { url: address, headers = {} } = readOptions("httpHandler", given);
+  const { url: address, headers = {}, holdScope: scope } = readOptions("httpHandler", given);
   const url = parseUrl(address);
   const isSecure = url.protocol === "https:";
   const endpoint: Endpoint = {
@@ -78,7 +84,7 @@ export function httpHandler(given: HttpOptions): Handler {
         `not counted as tokens: ${place} answered with the header waggle-tokens: ` +
           `${JSON.stringify(tokens.slice(0, limits.tokensLineCharactersMax))}; expected a whole number`,
       );
-    return isFine(answer) ? resultOf(answer) : verdict(answer, place);
+    return isFine(answer) ? resultOf(answer) : verdict(answer, place, scope);
   };
 }
 
@@ -95,6 +101,8 @@ interface Answer {
   readonly status: number;
   /** As sent by the endpoint, unchecked; empty without the header. */
   readonly tokens: string;
+  /** Of status 429 and 503: the time that the headers name. */
+  readonly retryAfterMs: number | undefined;
   readonly bytes: Uint8Array;
   /** The body was longer than the maximum. */
   readonly isCut: boolean;
@@ -113,7 +121,13 @@ async function post(
   const body = await read(response, bytesMax, isResult ? stream : undefined).catch((cause: unknown) => {
     throw new Error(`${endpoint.place} answered ${status}, but the response broke off (${codeOf(cause)})`);
   });
-  return { status, tokens: String(response.headers["waggle-tokens"] ?? ""), ...body };
+  const isRefusal = status === 429 || status === 503;
+  return {
+    status,
+    tokens: String(response.headers["waggle-tokens"] ?? ""),
+    retryAfterMs: isRefusal ? retryAfterMs(response.headers, Date.now()) : undefined,
+    ...body,
+  };
 }
 
 async function responseTo(
@@ -138,7 +152,11 @@ async function responseTo(
     request.on("error", (cause) => {
       const text = `no answer from ${place} (${codeOf(cause)})`;
       const mayBeDone = "the endpoint may have done the work, and the task has only one attempt";
-      reject(isSent && isAtMostOnce ? new Error(`${text}: ${mayBeDone}`) : new InfrastructureError(text));
+      reject(
+        isSent && isAtMostOnce
+          ? new Error(`${text}: ${mayBeDone}`)
+          : new InfrastructureError(text, { scope: "agent" }),
+      );
     });
     request.end(body);
   });
@@ -170,7 +188,11 @@ function resultOf({ bytes, isCut }: Answer): string | Uint8Array {
   return textOrBase64(bytes);
 }
 
-function verdict({ status, bytes }: Answer, place: string): never {
+function verdict(
+  { status, bytes, retryAfterMs: waitMs }: Answer,
+  place: string,
+  scope: HoldScopeOption | undefined,
+): never {
   // In stream mode, the decoder drops an incomplete last character: the body may have been cut inside a
   // character.
   const said = new TextDecoder().decode(bytes, { stream: true }).trim();
@@ -183,7 +205,10 @@ function verdict({ status, bytes }: Answer, place: string): never {
     case 502:
     case 503:
     case 504:
-      throw new InfrastructureError(words);
+      throw new InfrastructureError(words, {
+        ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
+        ...(scope === undefined ? {} : { scope }),
+      });
     default:
       throw new Error(words);
   }

@@ -102,8 +102,21 @@ export function attemptName({
 
 function reportOf(held: HeldAttempt, end: AttemptEnd): ResultReport {
   const { project, task, attempt, token } = held;
-  const { outcome, result, encoding, error, tokens, traceparent, tracestate } = end;
+  const { outcome, result, encoding, error, hold, tokens, traceparent, tracestate } = end;
   if (held.isRevoked || outcome === "aborted")
     return { project, task, attempt, token, outcome: "revoked", tokens, traceparent, tracestate };
-  return { project, task, attempt, token, outcome, result, encoding, error, tokens, traceparent, tracestate };
+  const report = {
+    project,
+    task,
+    attempt,
+    token,
+    outcome,
+    result,
+    encoding,
+    error,
+    tokens,
+    traceparent,
+    tracestate,
+  };
+  return hold === undefined ? report : { ...report, hold };
 }

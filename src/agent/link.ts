@@ -3,7 +3,7 @@
 
 import type { AgentStatus } from "../../machines/agent.ts";
 import type { WaggleErrorCode } from "../errors.ts";
-import type { Assignment, Chunk } from "../protocol/schemas.ts";
+import type { Assignment, Chunk, HoldClaim } from "../protocol/schemas.ts";
 
 /** Identifies an attempt between session and runner. Unique over all incarnations of an agent. */
 export type AttemptKey = string;
@@ -68,6 +68,8 @@ export interface AttemptEnd {
   readonly result?: string | undefined;
   readonly encoding?: "base64" | undefined;
   readonly error?: string | undefined;
+  /** With `infrastructure`: what refused the work, and for how long. */
+  readonly hold?: HoldClaim | undefined;
   readonly tokens?: number | undefined;
   /** Duration of the handler, ms; absent if the handler never started. */
   readonly latencyMs?: number | undefined;

@@ -187,9 +187,11 @@ export class ResultOutbox {
   }
 }
 
-/** Says that the result was refused, in place of the result. */
+/** Says that the result was refused, in place of the result. Of a refused hold only the hold is left out. */
 function refusedResult({ key, report }: Waiting, why: string): Waiting {
   const { project, task, attempt, token } = report;
+  const { hold, ...bare } = report;
+  if (hold !== undefined) return { key, report: bare };
   const error = `the result was refused: ${why}`;
   return { key, report: { project, task, attempt, token, outcome: "failed", error } };
 }

@@ -5,6 +5,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
+import type { HoldClaim } from "../protocol/schemas.ts";
 import type { RunSpan, Tracing } from "../tracing/tracing.ts";
 import { ChunkBuffer, chunkOf } from "./chunk-buffer.ts";
 import { isGenerated, resultOf } from "./generated.ts";
@@ -363,18 +364,19 @@ class Attempt implements HandlerContext {
       this.#tellLogger("warn", "the handler ended without releasing all its slots; releasing them", {
         resources: forgotten,
       });
-    const { outcome, result, encoding, error } = verdict;
+    const { outcome, result, encoding, error, hold } = verdict;
     const tokens =
       this.#tokens === undefined ? undefined : Math.min(this.#tokens, limits.tokensPerAttemptMax);
     const latencyMs = clock.monotonicMs() - startedAt;
     this.#span?.ended({ outcome, error, tokens });
     const { traceparent, tracestate } = this.#span?.context ?? this.#order;
     const { key } = this.#order;
-    return { key, outcome, result, encoding, error, tokens, latencyMs, traceparent, tracestate };
+    return { key, outcome, result, encoding, error, hold, tokens, latencyMs, traceparent, tracestate };
   }
 
   #failure(error: unknown): Verdict {
-    const end = { outcome: this.#classOf(error), error: this.#explain(error) };
+    const outcome = this.#classOf(error);
+    const end = { outcome, error: this.#explain(error), hold: this.#holdOf(outcome, error) };
     if (end.outcome !== "aborted")
       this.#shared.failures.note((fields) => this.#tellLogger("warn", failureText(end), fields));
     return end;
@@ -386,6 +388,22 @@ class Attempt implements HandlerContext {
       this.logger[level](fields, text);
     } catch {
       return; // a log line that cannot be written must not fail the attempt
+    }
+  }
+
+  /** A wrong hold must not cost the attempt: it is logged, and the report asks for no time. */
+  #holdOf(outcome: AttemptEnd["outcome"], error: unknown): HoldClaim | undefined {
+    if (outcome !== "infrastructure") return undefined;
+    try {
+      const { hold, wrongHold } = error as InfrastructureError;
+      if (wrongHold !== undefined)
+        this.#tellLogger("warn", `no hold is asked for: ${wrongHold.message}`, {
+          code: wrongHold.code,
+          field: wrongHold.field,
+        });
+      return hold;
+    } catch {
+      return {}; // the error is user code, and cannot be read
     }
   }
 
@@ -403,7 +421,7 @@ class Attempt implements HandlerContext {
   }
 }
 
-type Verdict = Pick<AttemptEnd, "outcome" | "result" | "encoding" | "error">;
+type Verdict = Pick<AttemptEnd, "outcome" | "result" | "encoding" | "error" | "hold">;
 
 /** @throws UnusableResultError */
 function verdictOf(value: unknown): Verdict {

@@ -48,6 +48,8 @@ export function describeObstacle(
       return `Every agent of its kind is full: ${counted(obstacle.agents, "agent")}, capacity ${number(obstacle.taken)} of ${number(obstacle.capacity)} in use; ${nextIn(wait)}; start another agent of its kind, or restart an agent with a higher --max-concurrent`;
     case "rate-limited":
       return rateText(obstacle, timeText);
+    case "on-hold":
+      return holdText(obstacle, timeText);
     case "none-eligible":
       return `No agent of its kind is eligible now: ${reasons(obstacle.counts)}; ${firstFrom(obstacle.until, timeText)}start another agent of its kind`;
     case "room-kept":
@@ -172,6 +174,17 @@ function rateText(
   const whom = `${counted(agents, "agent")} of it would serve this task`;
   const opens = opensAt === undefined ? "" : `from ${timeText(opensAt)} again, or `;
   return `Agents of type ${type} have used up their rate, ${sum}; ${whom}: ${opens}\`waggle rate set ${type} --window ${window} --tokens N\` allows more`;
+}
+
+function holdText(
+  { on, name, agents, until, hold, by }: Extract<TaskObstacle, { reason: "on-hold" }>,
+  timeText: TimeText,
+): string {
+  const whom = on === "type" ? `All \`${name}\` agents are` : `Agent ${name} is`;
+  const why = by === "operator" ? " (set by an operator)" : hold === undefined ? "" : ` (${hold})`;
+  const end = until === undefined ? "until the probe under way succeeds" : `until ${timeText(until)}`;
+  const able = on === "type" ? `; ${counted(agents, "agent")} of them would serve this task` : "";
+  return `${whom} on hold ${end}${why}${able}: the next task then is the probe; \`waggle unhold ${on} ${name}\` ends the hold now`;
 }
 
 function nextIn({ position }: Pick<TaskWait, "position">): string {

@@ -3,6 +3,7 @@
 
 import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
 import type { BareEvent, BareTaskSpec, EventOf, ResultDigest } from "../state/event.ts";
+import type { HoldTarget } from "../state/hold.ts";
 import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../state/receipt.ts";
 import { refOf } from "../state/task-rows.ts";
 
@@ -67,6 +68,12 @@ function sentence(event: BareEvent): string {
       return `${event.agent} receives ${event.kind} again`;
     case "AgentForgotten":
       return `${event.agent} left a while ago and is removed`;
+    case "HoldPlaced":
+      return `${targetText(event)} on hold until ${new Date(event.until).toISOString()}: ${holdReason(event)}`;
+    case "HoldElapsed":
+      return `the hold on ${targetText(event)} is over: the next ${event.on === "resource" ? "grant" : "task"} is the probe`;
+    case "HoldEnded":
+      return `${targetText(event)} no longer on hold: ${holdEnds[event.reason]}`;
     case "PolicyChanged":
       return `policy set: ${pairs(event.policy)}`;
     case "ProjectConfigured":
@@ -182,6 +189,25 @@ const trimReasons = {
   lost: "the journal lost the records before",
 } as const;
 
+/** `all claude agents`, `agent a1`, `resource gpt-4o`. */
+export function targetText({ on, name }: HoldTarget): string {
+  return on === "type" ? `all ${name} agents` : `${on} ${name}`;
+}
+
+function holdReason({ by, reason, reportedBy }: EventOf<"HoldPlaced">): string {
+  if (by === "operator") return "set by an operator";
+  const said = reason === undefined ? "" : `: ${reason}`;
+  return by === "agent"
+    ? `${reportedBy ?? "an agent"} was refused${said}`
+    : `refusals in a row, the last at ${reportedBy ?? "an agent"}${said}`;
+}
+
+const holdEnds = {
+  probed: "the probe was not refused",
+  operator: "an operator ended the hold",
+  displaced: "a new hold needed its room",
+} as const;
+
 const slotWaitEnds = {
   aborted: "aborted",
   "timed-out": "timed out",
@@ -255,6 +281,7 @@ function shortName(ref: TaskRef): string {
 const verdicts = {
   failed: "failed",
   infrastructure: "failed on infrastructure",
+  refused: "was refused",
   aborted: "was aborted",
   invalid: "found the input invalid",
   lost: "was lost",

@@ -25,7 +25,8 @@ export function taskOf(event: BareEvent): string | undefined {
 
 /** The agent of an event, if any. */
 export function agentOf(event: BareEvent): string | undefined {
-  return "agent" in event ? event.agent : undefined;
+  if ("agent" in event) return event.agent;
+  return "on" in event && event.on === "agent" ? event.name : undefined;
 }
 
 /** A filter over events in the order of the journal. Most events of a task do not name its kind, so the filter

@@ -58,6 +58,7 @@ const troubles: ReadonlySet<string> = new Set([
   "AgentFoundAhead",
   "AgentUnresponsive",
   "AgentSuspended",
+  "HoldPlaced",
   "BudgetExceeded",
   "TasksRefused",
 ]);

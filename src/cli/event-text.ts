@@ -38,6 +38,7 @@ const toneByType: Readonly<Record<string, "green" | "red" | "yellow" | "cyan" | 
   AgentLeft: "cyan",
   AgentUnresponsive: "yellow",
   AgentSuspended: "yellow",
+  HoldPlaced: "yellow",
   BudgetExceeded: "yellow",
   TasksRefused: "red",
   AuditTrimmed: "yellow",

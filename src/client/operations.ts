@@ -2,7 +2,7 @@
 // change. Messages are checked before they are sent: JSON turns NaN into null, and null removes a limit.
 
 import type { z } from "zod";
-import { argument, objectOf, readerOf } from "../agent/options.ts";
+import { argument, instant, objectOf, readerOf } from "../agent/options.ts";
 import type { Clock } from "../clock.ts";
 import type {
   BudgetPatch,
@@ -23,6 +23,8 @@ import {
 } from "../protocol/schemas.ts";
 import {
   budgetSchema,
+  holdAnswerSchema,
+  holdRequestSchema,
   kindAnswerSchema,
   kindPatchSchema,
   kindRequestSchema,
@@ -119,6 +121,13 @@ export interface SwarmOperations {
   /** Ends a pause. The swarm's pause and a project's pause are independent. */
   resume(project?: string, options?: AskOptions): Promise<Setting<Pause>>;
 
+  /** Keeps an agent, all agents of a type, or a resource from new work. At the end of the time one probe runs,
+   *  and the rest when it is not refused. A second hold on the same target changes its time.
+   *  @throws InvalidValueError naming the field: an unknown agent or resource, a time that is over or beyond 7 days */
+  hold(target: HoldTargetOption, options: HoldOptions): Promise<Setting<Hold>>;
+  /** Ends a hold at once, without a probe. `changed` is false when there was none. */
+  unhold(target: HoldTargetOption, options?: AskOptions): Promise<Setting<null>>;
+
   /** The agent finishes its running tasks and gets no new task. @throws WaggleError `WAGGLE_UNKNOWN_AGENT` */
   drain(agent: string, options?: AskOptions): Promise<void>;
   undrain(agent: string, options?: AskOptions): Promise<void>;
@@ -134,6 +143,29 @@ export interface SwarmOperations {
 export interface RemoveRateOptions extends AskOptions {
   /** Default: every window of the type. */
   readonly window?: RatePatch["window"];
+}
+
+/** What is put on hold: one of the three. */
+export type HoldTargetOption =
+  | { readonly agent: string }
+  /** All agents of this type. */
+  | { readonly type: string }
+  /** New grants of slots. */
+  | { readonly resource: string };
+
+/** The end of a hold: one of `forMs` and `until`. */
+export interface HoldOptions extends AskOptions {
+  /** Time from now, ms, 100 to 604,800,000 (7 days). */
+  readonly forMs?: number;
+  readonly until?: Date | number;
+}
+
+/** A hold as placed. */
+export interface Hold {
+  readonly on: "agent" | "type" | "resource";
+  readonly name: string;
+  /** ms since the Unix epoch, by the leader's clock. */
+  readonly until: number;
 }
 
 export interface TransferOptions extends AskOptions {
@@ -253,6 +285,19 @@ export class Operations implements SwarmOperations {
     return await this.#set("resume", message, pauseAnswerSchema, readAskOptions("resume", options));
   }
 
+  async hold(target: HoldTargetOption, given: HoldOptions): Promise<Setting<Hold>> {
+    const { forMs, until, ...options } = readHoldOptions("hold", given);
+    if ((forMs === undefined) === (until === undefined))
+      throw new InvalidMessageError("hold: name either forMs or until", { field: "forMs" });
+    const message = { v: 1, ...holdTargetOf("hold", target), forMs, until };
+    return await this.#set("hold", message, holdAnswerSchema, options);
+  }
+
+  async unhold(target: HoldTargetOption, options?: AskOptions): Promise<Setting<null>> {
+    const message = { v: 1, ...holdTargetOf("unhold", target) };
+    return await this.#set("unhold", message, removedAnswerSchema, readAskOptions("unhold", options));
+  }
+
   async drain(agent: string, options?: AskOptions): Promise<void> {
     await this.#tellAgent("drain", agent, options);
   }
@@ -338,6 +383,36 @@ const readRemoveRateOptions = readerOf<RemoveRateOptions>({
   ...askRules,
   each: { ...askRules.each, window: ratePatchSchema.shape.window },
 });
+
+const readHoldOptions = readerOf<HoldOptions>({
+  ...askRules,
+  each: { ...askRules.each, forMs: holdRequestSchema.shape.forMs, until: instant },
+  otherwise: { for: "forMs", retryAfterMs: "forMs" },
+  example: "{ forMs: 600_000 }",
+});
+
+const { name: holdName } = holdRequestSchema.shape;
+const readHoldTarget = readerOf<{
+  readonly agent?: string;
+  readonly type?: string;
+  readonly resource?: string;
+}>({
+  each: { agent: holdName, type: holdName, resource: holdName },
+  example: '{ type: "claude" }',
+  subject: "the target",
+});
+
+/** @throws InvalidMessageError unless the target names one agent, type or resource */
+function holdTargetOf(call: string, given: HoldTargetOption): { readonly on: string; readonly name: string } {
+  const named = Object.entries(readHoldTarget(call, given));
+  const [first] = named;
+  if (first === undefined || named.length > 1)
+    throw new InvalidMessageError(
+      `${call}: the target is one of agent, type and resource, such as { type: "claude" }`,
+    );
+  const [on, name] = first;
+  return { on, name };
+}
 
 const readTransferOptions = readerOf<TransferOptions>({
   ...askRules,

@@ -721,6 +721,8 @@ export class SwarmClient implements Swarm {
   readonly removeRate: Swarm["removeRate"] = (...asked) => this.#operations.removeRate(...asked);
   readonly pause: Swarm["pause"] = (...asked) => this.#operations.pause(...asked);
   readonly resume: Swarm["resume"] = (...asked) => this.#operations.resume(...asked);
+  readonly hold: Swarm["hold"] = (...asked) => this.#operations.hold(...asked);
+  readonly unhold: Swarm["unhold"] = (...asked) => this.#operations.unhold(...asked);
   readonly drain: Swarm["drain"] = (...asked) => this.#operations.drain(...asked);
   readonly undrain: Swarm["undrain"] = (...asked) => this.#operations.undrain(...asked);
   readonly transferLead: Swarm["transferLead"] = (options) => this.#operations.transferLead(options);

@@ -25,6 +25,7 @@ import {
   tokensEstimate,
 } from "../state/estimate.ts";
 import type { Event, EventOf, FailureClass } from "../state/event.ts";
+import { countRefusal, elapseHold, endHold, forgetRefusals, placeHold } from "../state/hold-rows.ts";
 import { kindRowOf, noteKind } from "../state/kind-rows.ts";
 import { leaveQueue, takeTurn } from "../state/queues.ts";
 import { configureRate, removeRate } from "../state/rate-rows.ts";
@@ -70,6 +71,7 @@ const failureEffects: Readonly<Record<FailureClass, { readonly attempt: boolean;
     invalid: { attempt: true, agent: false },
     revoked: { attempt: true, agent: false },
     infrastructure: { attempt: false, agent: false },
+    refused: { attempt: false, agent: false },
   };
 
 const byRule: TurnBases = { project: "rule", user: "rule" };
@@ -179,6 +181,12 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return endWaits(state, event);
     case "AlphaTuned":
       return tuneAlpha(state, event);
+    case "HoldPlaced":
+      return placeHold(state, event, context.at);
+    case "HoldElapsed":
+      return elapseHold(state, event);
+    case "HoldEnded":
+      return endHold(state, event);
     case "SwarmPaused":
     case "SwarmResumed":
       state.isPaused = event.type === "SwarmPaused";
@@ -259,6 +267,7 @@ function complete(state: SwarmState, event: EventOf<"TaskCompleted">, context: E
   takeReport(state, attempt, "completed", event.tokens, context.at);
   carry(row, { charged: attempt.charged, isReturned: false, tokens: event.tokens });
   agentOf(state, event.agent).completed += 1;
+  forgetRefusals(state, attempt);
   row.open = undefined;
   end(state, row, "completed", context);
 }
@@ -286,9 +295,12 @@ function closeFailed(
   const { row, attempt } = openAttemptOf(state, event);
   const effects = failureEffects[event.failure.class];
   if (effects.agent) learn(state, attempt, "failure", at);
-  if (effects.attempt) row.failures += 1;
-  else row.infrastructureFailures += 1;
   const { class: verdict } = event.failure;
+  if (effects.attempt) row.failures += 1;
+  else if (verdict === "refused") row.refusals += 1;
+  else row.infrastructureFailures += 1;
+  if (verdict === "infrastructure" && "refusal" in event && event.refusal !== undefined)
+    countRefusal(state, attempt, event.refusal);
   const isReturned = !effects.attempt || verdict === "lost" || verdict === "aborted" || verdict === "revoked";
   carry(row, { charged: attempt.charged, isReturned, tokens: event.tokens });
   if (effects.attempt) addFailedBy(row, event.agent);

@@ -32,6 +32,7 @@ import type {
   TaskSpec,
   TrimReason,
 } from "../state/event.ts";
+import type { HoldTarget, Refusal } from "../state/hold.ts";
 import type { BudgetSettings, RateWindow } from "../state/settings.ts";
 import type { TaskState } from "../state/state.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
@@ -57,13 +58,22 @@ export interface CompletedOutcome {
   readonly tokens?: number;
 }
 
+/** A refusal as an agent reports it: for a time from now, until an instant, or without a time. */
+export interface ReportedRefusal extends Refusal {
+  /** ms; takes precedence over `until`. */
+  readonly forMs?: number;
+}
+
 /** An agent's report of an attempt's end. */
 export type ReportedOutcome =
   | CompletedOutcome
+  | { readonly kind: "failed" | "invalid"; readonly error: string; readonly tokens?: number }
   | {
-      readonly kind: "failed" | "infrastructure" | "invalid";
+      readonly kind: "infrastructure";
       readonly error: string;
       readonly tokens?: number;
+      /** Absent: the report says nothing about what the agent uses. */
+      readonly refusal?: ReportedRefusal;
     }
   /** The attempt was stopped before its end: on the leader's order, or of the agent's own accord. */
   | { readonly kind: "revoked"; readonly tokens?: number };
@@ -216,7 +226,14 @@ export type SettingsCommand =
   /** The rate of one window; absent: the rates of all windows. */
   | { readonly type: "RemoveRate"; readonly agentType: string; readonly window?: RateWindow }
   /** Stops or resumes assignments, of one project or of all; running attempts continue. */
-  | { readonly type: "Pause" | "Resume"; readonly project?: ProjectId };
+  | { readonly type: "Pause" | "Resume"; readonly project?: ProjectId }
+  /** Places a hold, or changes its end: for a time from now, or until an instant; one of the two. */
+  | ({
+      readonly type: "PlaceHold";
+      readonly forMs?: number;
+      readonly until?: Instant;
+    } & HoldTarget)
+  | ({ readonly type: "EndHold" } & HoldTarget);
 
 /** The command of one type: `CommandOf<"SetPolicy">`. */
 export type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;

@@ -3,13 +3,16 @@
 
 import { assert } from "../assert.ts";
 import type { AttemptNumber, Instant, Kind, TaskRef } from "../ids.ts";
+import { verdictOnRefusal } from "../scheduling/hold.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspension.ts";
 import { agentOf, findOpen } from "../state/agent-rows.ts";
 import type { AttemptFailure, Event, EventOf, FailureClass, ResultDigest } from "../state/event.ts";
+import type { Refusal } from "../state/hold.ts";
 import type { OpenAttempt, SwarmState, TaskRow, TaskState } from "../state/state.ts";
 import type { Writable } from "../state/writable.ts";
-import type { Command, CompletedOutcome, Reply } from "./command.ts";
+import type { Command, CompletedOutcome, Reply, ReportedOutcome } from "./command.ts";
 import { budgetsExceeded, decideLateCharge } from "./decide-budget.ts";
+import { endsOfProbed, refusalAt, roomFor } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
 import { decideRetry } from "./retry.ts";
 
@@ -24,9 +27,10 @@ export function decideResult(state: SwarmState, command: ReportResult, at: Insta
   if (attempt.state === "revoked") {
     return { events: [released(attempt, "confirmed", command.outcome.tokens)], reply: { kind: "stale" } };
   }
-  const event = endOfAttempt(state, attempt, command, at);
-  const ended: Decision = { events: [event], reply: { kind: "ok" } };
-  const isUnkept = event.type === "TaskCompleted" && event.result === undefined;
+  const events = endOfAttempt(state, attempt, command, at);
+  const ended: Decision = { events, reply: { kind: "ok" } };
+  const [event] = events;
+  const isUnkept = event?.type === "TaskCompleted" && event.result === undefined;
   return isUnkept && command.outcome.kind === "completed"
     ? { ...ended, unkeptResult: command.outcome.result }
     : ended;
@@ -139,7 +143,13 @@ function judge(state: SwarmState, event: Event, kind: Kind, at: Instant): readon
   }
 }
 
-const noFaultOfAgent: ReadonlySet<FailureClass> = new Set(["infrastructure", "aborted", "lost", "revoked"]);
+const noFaultOfAgent: ReadonlySet<FailureClass> = new Set([
+  "infrastructure",
+  "refused",
+  "aborted",
+  "lost",
+  "revoked",
+]);
 
 function suspend(
   state: SwarmState,
@@ -154,23 +164,49 @@ function suspend(
     : [{ type: "AgentSuspended", agent: event.agent, kind, ...suspension }];
 }
 
-function endOfAttempt(state: SwarmState, attempt: OpenAttempt, command: ReportResult, at: Instant): Event {
+function endOfAttempt(
+  state: SwarmState,
+  attempt: OpenAttempt,
+  command: ReportResult,
+  at: Instant,
+): readonly Event[] {
   const { outcome, jitter } = command;
   switch (outcome.kind) {
     case "completed":
-      return completed(state, attempt, outcome, at);
+      return [completed(state, attempt, outcome, at), ...endsOfProbed(state, attempt)];
     case "revoked": {
       // No order to stop was sent. The attempt may have begun, so P3 counts it.
       const failure = { class: "aborted", error: "the agent stopped it before it ended" } as const;
-      return failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens });
+      return [failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens })];
     }
-    case "failed":
     case "infrastructure":
+      return refused(state, attempt, outcome, at, jitter);
+    case "failed":
     case "invalid": {
       const failure = { class: outcome.kind, error: outcome.error };
-      return failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens });
+      const event = failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens });
+      return [event, ...endsOfProbed(state, attempt)];
     }
   }
+}
+
+/** The environment is at fault. A report that names a refusal may put the agent, its type or a resource on hold. */
+function refused(
+  state: SwarmState,
+  attempt: OpenAttempt,
+  { error, tokens, refusal: said }: Extract<ReportedOutcome, { kind: "infrastructure" }>,
+  at: Instant,
+  jitter: number,
+): readonly Event[] {
+  if (said === undefined)
+    return [failed(state, attempt, { class: "infrastructure", error }, at, jitter, { tokens })];
+  const refusal = refusalAt(said, at);
+  const verdict = verdictOnRefusal(state, attempt, { ...refusal, error }, at);
+  const { retryAt } = verdict;
+  const failure = { class: verdict.class, error };
+  const event = failed(state, attempt, failure, at, jitter, { tokens, refusal, retryAt });
+  // The holds first: the end of the attempt must not let another probe run.
+  return [...verdict.holds.flatMap((hold) => [...roomFor(state, hold), hold]), event];
 }
 
 function completed(
@@ -198,6 +234,14 @@ function said(digest: ResultDigest | undefined, { task }: TaskRef): ResultDigest
   return digest;
 }
 
+/** An agent's report of an end without success. */
+interface Reported {
+  readonly tokens: number | undefined;
+  readonly refusal?: Refusal;
+  /** Of a refused attempt. */
+  readonly retryAt?: Instant | undefined;
+}
+
 /**
  * @param reported the agent's own report of the end. Without a report the agent must be asked to stop: its capacity
  *   stays occupied until it confirms, unless it is lost
@@ -208,7 +252,7 @@ function failed(
   failure: AttemptFailure,
   at: Instant,
   jitter: number,
-  reported?: { readonly tokens: number | undefined },
+  reported?: Reported,
 ): Event {
   const row = state.taskById.get(attempt) as TaskRow;
   const closing = {
@@ -220,18 +264,23 @@ function failed(
     latencyMs: at - attempt.assignedAt,
     ...(reported?.tokens === undefined ? {} : { tokens: reported.tokens }),
   };
+  const refusal = reported?.refusal === undefined ? {} : { refusal: reported.refusal };
   const hasEnded = reported !== undefined || failure.class === "lost";
   const revoked = hasEnded ? {} : ({ revoked: true } as const);
-  const retry = decideRetry(row, failure.class, at, jitter);
+  const retry =
+    failure.class === "refused"
+      ? ({ kind: "retry", retryAt: reported?.retryAt } as const)
+      : decideRetry(row, failure.class, at, jitter);
   switch (retry.kind) {
     case "fail":
       return { type: "TaskFailed", ...closing };
     case "dead-letter":
-      return { type: "TaskDeadLettered", ...closing, reason: retry.reason, ...revoked };
+      return { type: "TaskDeadLettered", ...closing, ...refusal, reason: retry.reason, ...revoked };
     case "retry":
       return {
         type: "AttemptFailed",
         ...closing,
+        ...refusal,
         ...(retry.retryAt === undefined ? {} : { retryAt: retry.retryAt }),
         ...revoked,
       };

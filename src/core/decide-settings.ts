@@ -4,13 +4,14 @@
 // values: next-settings.ts.
 
 import { InvalidValueError } from "../errors.ts";
-import type { Kind, ProjectId } from "../ids.ts";
+import type { Instant, Kind, ProjectId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Event } from "../state/event.ts";
 import { rateOf } from "../state/rate-rows.ts";
 import { defaultKindSettings, defaultProjectSettings, type SwarmState } from "../state/state.ts";
 import { hasRoomForProject } from "../state/task-rows.ts";
 import type { CommandOf, SettingsCommand } from "./command.ts";
+import { decideEndHold, decidePlaceHold } from "./decide-hold.ts";
 import { endWaitsAbove } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
 import { nextKind, nextPolicy, nextProject, nextRate, nextResource } from "./next-settings.ts";
@@ -23,9 +24,9 @@ import {
 } from "./setting-warnings.ts";
 
 /** Decides any command about settings. An invalid value is answered, and changes nothing. */
-export function decideSettings(state: SwarmState, command: SettingsCommand): Decision {
+export function decideSettings(state: SwarmState, command: SettingsCommand, at: Instant): Decision {
   try {
-    return warned(decisionOn(state, command), warningsOf(state, command));
+    return warned(decisionOn(state, command, at), warningsOf(state, command));
   } catch (error) {
     if (!(error instanceof InvalidValueError)) throw error;
     return answered({ kind: "invalid-setting", field: error.field ?? "", sentence: error.message });
@@ -48,6 +49,8 @@ function warningsOf(state: SwarmState, command: SettingsCommand): readonly strin
       return kindWarnings(state, command.kind, command.patch);
     case "SetRate":
       return unknownTypeWarnings(state, command.agentType);
+    case "PlaceHold":
+      return command.on === "type" ? unknownTypeWarnings(state, command.name) : [];
     case "Pause":
     case "Resume":
       return command.project === undefined ? [] : unknownProjectWarnings(state, command.project);
@@ -56,7 +59,7 @@ function warningsOf(state: SwarmState, command: SettingsCommand): readonly strin
   }
 }
 
-function decisionOn(state: SwarmState, command: SettingsCommand): Decision {
+function decisionOn(state: SwarmState, command: SettingsCommand, at: Instant): Decision {
   switch (command.type) {
     case "SetPolicy":
       return setPolicy(state, command);
@@ -84,6 +87,10 @@ function decisionOn(state: SwarmState, command: SettingsCommand): Decision {
     case "Pause":
     case "Resume":
       return setPause(state, command);
+    case "PlaceHold":
+      return decidePlaceHold(state, command, at);
+    case "EndHold":
+      return decideEndHold(state, command);
   }
 }
 

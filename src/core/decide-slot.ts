@@ -9,6 +9,7 @@ import { nearMisses } from "../state/near-miss.ts";
 import { findSlotLease, mentionsOf, needsOf, slotLeaseKey, slotLeasesOf } from "../state/slot-rows.ts";
 import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import type { Command, ListedSlots, Reply, SlotCorrections } from "./command.ts";
+import { endsOfProbedLease } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
 
 type AcquireSlots = Extract<Command, { type: "AcquireSlots" }>;
@@ -60,9 +61,11 @@ export function decideRelease(
     );
   }
   if (slotLease.incarnation !== incarnation) return answered({ kind: "session-over", agent });
-  const event =
-    slotLease.state === "held" ? released(slotLease, "released") : waitsEnded([slotLease], "aborted");
-  return { events: [event], reply: { kind: "slot-released", handle, was: slotLease.state } };
+  const events =
+    slotLease.state === "held"
+      ? [released(slotLease, "released"), ...endsOfProbedLease(state, slotLease)]
+      : [waitsEnded([slotLease], "aborted")];
+  return { events, reply: { kind: "slot-released", handle, was: slotLease.state } };
 }
 
 /** Ends a wait at the time-out. */

@@ -93,7 +93,9 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
     case "RemoveRate":
     case "Pause":
     case "Resume":
-      return decideSettings(state, command);
+    case "PlaceHold":
+    case "EndHold":
+      return decideSettings(state, command, at);
     default:
       unreachable(command);
   }
@@ -225,5 +227,7 @@ function eventsOfTimer(state: SwarmState, { due }: Timer, at: Instant, jitter: n
       return decideAcquireTimeout(due.slot);
     case "forget":
       return [{ type: "AgentForgotten", agent: due.agent }];
+    case "hold":
+      return [{ type: "HoldElapsed", on: due.hold.on, name: due.hold.name }];
   }
 }

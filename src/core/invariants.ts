@@ -9,6 +9,7 @@
 import type { AgentId, Kind, ProjectId, UserId } from "../ids.ts";
 import { taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { findHold } from "../state/hold-rows.ts";
 import { isHeap } from "../state/indexed-heap.ts";
 import { isKindLearnt, isKindUsed } from "../state/kind-rows.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
@@ -29,6 +30,7 @@ import {
   waitingCount,
 } from "../state/state.ts";
 import { isKept, refOf } from "../state/task-rows.ts";
+import { holdInvariants } from "./hold-invariants.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 import { ledgerInvariants } from "./ledger-invariants.ts";
 import { queueInvariants, queueInvariantsAfterTurns } from "./queue-invariants.ts";
@@ -46,6 +48,7 @@ const betweenEvents: readonly Invariant[] = [
   { number: 11, name: "caps", find: caps },
   { number: 12, name: "what-was-learnt-is-sane", find: whatWasLearntIsSane },
   ...slotInvariants,
+  ...holdInvariants,
   ...ledgerInvariants,
 ];
 
@@ -175,7 +178,7 @@ function* attemptOf(
 
 /** Every attempt of the round except the open attempt ended without success, and counts as one class of failure. */
 function attemptsAreContiguous({ id, row, maxAttempts }: EnrolledTask): string | undefined {
-  const closed = row.attemptsBefore + row.failures + row.infrastructureFailures;
+  const closed = row.attemptsBefore + row.failures + row.infrastructureFailures + row.refusals;
   const opened = closed + (row.open === undefined ? 0 : 1);
   if (row.attempt !== opened) return `task ${id} is at attempt ${row.attempt} after ${opened}`;
   if (row.open !== undefined && row.open.attempt !== row.attempt)
@@ -235,6 +238,8 @@ function ownTimer(state: SwarmState, { due }: Timer): Timer | undefined {
       return findSlotLease(state, due.slot.agent, due.slot.handle)?.timeoutTimer;
     case "forget":
       return state.agentById.get(due.agent)?.forgetTimer;
+    case "hold":
+      return findHold(state, due.hold)?.timer;
   }
 }
 
@@ -396,6 +401,8 @@ function* caps(state: SwarmState, { live }: Roll): Generator<string> {
   yield* within("ended tasks", state.endedById.size, limits.rememberedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);
   yield* within("idle kinds", state.idleKinds.size, limits.idleKindsMax);
+  yield* within("holds on types", state.holds.type.size, limits.holdsMax);
+  yield* within("types with refusals in a row", state.refusalsByType.size, limits.holdsMax);
   yield* within("projects", state.projectById.size, limits.projectsMax);
   for (const { project, userByName } of state.projectById.values())
     yield* within(`users of ${project}`, userByName.size, limits.usersPerProjectMax);

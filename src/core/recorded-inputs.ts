@@ -130,6 +130,14 @@ export function causeOf(
       return { type: "Pause" };
     case "SwarmResumed":
       return { type: "Resume" };
+    case "HoldPlaced":
+      // A report places its holds before the attempt ends.
+      return event.by === "operator" ? placeHoldOf(event) : causeOf(state, events, { from: from + 1, at });
+    case "HoldElapsed":
+      return "due";
+    case "HoldEnded":
+      if (event.reason === "operator") return { type: "EndHold", on: event.on, name: event.name };
+      return event.reason === "displaced" ? causeOf(state, events, { from: from + 1, at }) : undefined;
     case "AlphaTuned":
     case "BudgetExceeded":
     case "AgentSuspended":
@@ -153,6 +161,12 @@ function isReaction(event: Event): boolean {
     default:
       return false;
   }
+}
+
+// --- holds ------------------------------------------------------------------------------------------
+
+function placeHoldOf({ on, name, until }: EventOf<"HoldPlaced">): Command {
+  return { type: "PlaceHold", on, name, until };
 }
 
 // --- tasks ------------------------------------------------------------------------------------------
@@ -208,6 +222,17 @@ function causeOfEnd(
     }
     case "aborted":
       return reportOf(state, event, { kind: "revoked" }, retryJitter(state, event));
+    case "infrastructure":
+    case "refused": {
+      const { error } = failure;
+      const refusal = "refusal" in event ? event.refusal : undefined;
+      const outcome = {
+        kind: "infrastructure",
+        error,
+        ...(refusal === undefined ? {} : { refusal }),
+      } as const;
+      return reportOf(state, event, outcome, retryJitter(state, event));
+    }
     default:
       return reportOf(state, event, { kind: failure.class, error: failure.error }, retryJitter(state, event));
   }
@@ -258,6 +283,7 @@ function lateReportOf({ tokens, ...event }: EventOf<"TokensCharged">): Command {
  */
 export function retryJitter(state: SwarmState, event: Event | undefined): number {
   if (event?.type !== "AttemptFailed" || event.retryAt === undefined) return 0;
+  if (event.failure.class === "refused") return 0; // the hold gives the instant
   const row = state.taskById.get(event);
   if (row?.open === undefined) return 0;
   const failedAt = (row.open.assignedAt + event.latencyMs) as Instant;

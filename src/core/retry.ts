@@ -13,10 +13,10 @@ export type RetryDecision =
   /** The task's own fault: no further attempt can do better. */
   | { readonly kind: "fail" };
 
-/** @param jitter [0, 1) */
+/** Of a task that no hold explains (`verdictOnRefusal`). @param jitter [0, 1) */
 export function decideRetry(
   row: TaskRow,
-  failureClass: FailureClass,
+  failureClass: Exclude<FailureClass, "refused">,
   failedAt: Instant,
   jitter: number,
 ): RetryDecision {

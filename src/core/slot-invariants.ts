@@ -190,12 +190,21 @@ function* noWaitInVain({ resourceByName }: SwarmState): Generator<string> {
   }
 }
 
-/** Waiters in order of asking, without waiters of unresponsive agents. */
+/** A resource on hold is granted again as the one probe, once the hold's time is over. */
+function needsWhatIsOnHold({ holds }: SwarmState, { needs }: SlotLeaseRow): boolean {
+  return [...needs.keys()].some((resource) => {
+    const hold = holds.resource.get(resource);
+    return hold !== undefined && (hold.timer !== undefined || hold.probe !== undefined);
+  });
+}
+
+/** Waiters in order of asking, without waiters of unresponsive agents and of resources on hold. */
 function whoMayBeGranted(state: SwarmState): SlotLeaseRow[] {
   const waiting: SlotLeaseRow[] = [];
   for (const [id, slotLeases] of state.slotsByAgent) {
     if (state.agentById.get(id)?.unresponsive === true) continue;
-    for (const slotLease of slotLeases.values()) if (slotLease.state === "waiting") waiting.push(slotLease);
+    for (const slotLease of slotLeases.values())
+      if (slotLease.state === "waiting" && !needsWhatIsOnHold(state, slotLease)) waiting.push(slotLease);
   }
   return waiting.sort((a, b) => a.order - b.order);
 }

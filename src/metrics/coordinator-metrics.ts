@@ -37,6 +37,7 @@ const outcomes = [
   "completed",
   "failed",
   "infrastructure",
+  "refused",
   "aborted",
   "invalid",
   "lost",

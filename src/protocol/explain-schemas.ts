@@ -105,6 +105,17 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
     opensAt: z.number().optional(),
   }),
   z.object({
+    reason: z.literal("on-hold"),
+    on: z.enum(["agent", "type"]),
+    name: z.string(),
+    agents: z.int(),
+    /** Absent: the probe is under way. */
+    until: z.number().optional(),
+    /** The error of the refused attempt. */
+    hold: z.string().optional(),
+    by: z.enum(["agent", "refusals", "operator"]),
+  }),
+  z.object({
     reason: z.literal("none-eligible"),
     counts: z.partialRecord(ineligibleReason, z.int()),
     until: z.number().optional(),

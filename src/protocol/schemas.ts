@@ -13,12 +13,14 @@ import type {
   Instant,
   Kind,
   ProjectId,
+  ResourceName,
   TaskId,
   Token,
   UserId,
 } from "../ids.ts";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { holdScopes } from "../state/hold.ts";
 import { budgetModes } from "../state/settings.ts";
 import {
   listedSlotsSchema,
@@ -322,6 +324,22 @@ export const chunksSchema = z.object({
 });
 export type Chunks = z.infer<typeof chunksSchema>;
 
+/** What refused an attempt's work, and for how long. Without a time, refusals in a row place a hold. */
+export const holdClaimSchema = z
+  .object({
+    scope: z
+      .union([z.enum(["agent", "type"]), z.object({ resource: branded<ResourceName>(name) })])
+      .optional()
+      .describe("what to put on hold: the agent, all agents of its type, or a resource; default agent"),
+    forMs: z.int().min(0).max(limits.holdMsMax).optional().describe("time from now, ms"),
+    until: instantSchema.optional().describe("instead of forMs; at most 7 days from now"),
+  })
+  .refine((hold) => hold.forMs === undefined || hold.until === undefined, {
+    path: ["until"],
+    error: "and forMs exclude each other",
+  });
+export type HoldClaim = z.infer<typeof holdClaimSchema>;
+
 export const resultSchema = z
   .object({
     ...heldAttemptSchema.shape,
@@ -336,7 +354,12 @@ export const resultSchema = z
       .max(limits.tokensPerAttemptMax)
       .optional()
       .describe("tokens used, whatever the outcome"),
+    hold: holdClaimSchema.optional().describe("with infrastructure only: the work was refused"),
     ...traceContext,
+  })
+  .refine((report) => report.hold === undefined || report.outcome === "infrastructure", {
+    path: ["hold"],
+    error: "belongs to the outcome infrastructure only",
   })
   .refine((report) => report.encoding === undefined || BASE64_PATTERN.test(report.result ?? ""), {
     path: ["result"],
@@ -665,6 +688,23 @@ export const eventPushSchema = z.object({
 
 const counts = z.record(z.string(), z.int());
 
+const holdPhase = z.enum(["held", "due", "probing"]);
+
+/** A hold that has not ended. `held`: nothing runs until `until`; `due`: the next task or grant is the probe;
+ *  `probing`: the probe is under way. */
+export const holdStatusSchema = z.object({
+  on: z.enum(holdScopes),
+  name: z.string(),
+  until: z.number(),
+  /** Time at which the hold was placed first. */
+  since: z.number(),
+  phase: holdPhase,
+  by: z.enum(["agent", "refusals", "operator"]),
+  /** The error of the refused attempt. */
+  reason: z.string().optional(),
+});
+export type HoldStatus = z.infer<typeof holdStatusSchema>;
+
 export const agentStatusSchema = z.object({
   id: z.string(),
   /** Absent: none. */
@@ -706,6 +746,12 @@ export const agentStatusSchema = z.object({
     .optional(),
   /** Time since the agent's last message, ms; absent on a standby. */
   silentMs: z.number().optional(),
+  onHold: z
+    .object({ on: z.enum(["agent", "type"]), until: z.number(), phase: holdPhase })
+    .optional()
+    .describe(
+      "hold on the agent or its type that ends last: no task is assigned until then, except one probe",
+    ),
   /** Time at which a later start under the same id last fenced a session. */
   fencedAt: z.number().optional(),
   /** Time since the last message of a fenced process, ms: two processes use the id. Absent after ten minutes, and on a
@@ -851,6 +897,8 @@ export const statusResponseSchema = z.object({
       ),
     }),
   ),
+  /** The first to end first, at most 100; absent without holds. */
+  holds: z.array(holdStatusSchema).optional(),
   /** Budget of the swarm; absent without one. */
   budget: budgetStatusSchema.optional(),
   /** Rates of agent types; absent without rates. `opensAt`: time at which agents of a used up type get tasks again. */

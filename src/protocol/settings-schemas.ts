@@ -5,8 +5,17 @@
 import { z } from "zod";
 import { NO_PROJECT, type ProjectId, type ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { holdScopes } from "../state/hold.ts";
 import { budgetModes, rateWindows, resultsKept } from "../state/settings.ts";
-import { branded, codedErrorSchema, kindSchema, name, projectIdSchema, version } from "./schemas.ts";
+import {
+  branded,
+  codedErrorSchema,
+  instantSchema,
+  kindSchema,
+  name,
+  projectIdSchema,
+  version,
+} from "./schemas.ts";
 
 const resourceNameSchema = branded<ResourceName>(name);
 const settableProject = branded<ProjectId>(
@@ -187,6 +196,22 @@ export const pauseRequestSchema = z.object({
   v: version,
   project: settableProject.optional().describe("absent: the whole swarm"),
 });
+const holdTarget = {
+  on: z.enum(holdScopes).describe("an agent, all agents of a type, or a resource"),
+  name: name.describe("of the agent, the type or the resource"),
+};
+export const holdRequestSchema = z.object({
+  v: version,
+  ...holdTarget,
+  forMs: z
+    .int()
+    .min(limits.holdMsMin)
+    .max(limits.holdMsMax)
+    .optional()
+    .describe("time from now, ms; one of `forMs` and `until` is required"),
+  until: instantSchema.optional().describe("end of the hold, at most 7 days from now"),
+});
+export const unholdRequestSchema = z.object({ v: version, ...holdTarget });
 export const settingsQuerySchema = z.object({
   v: version,
   name: name.optional().describe("only the project, kind, resource and agent type of this name"),
@@ -270,6 +295,9 @@ export const removedAnswerSchema = setAnswerOf(z.null());
 export const rateAnswerSchema = setAnswerOf(rateSettingsSchema.nullable());
 export const pauseAnswerSchema = setAnswerOf(
   z.object({ project: z.string().optional(), paused: z.boolean() }),
+);
+export const holdAnswerSchema = setAnswerOf(
+  z.object({ on: z.enum(holdScopes), name: z.string(), until: z.number() }),
 );
 
 /** All settings: each project, kind, resource and agent type with settings. */

@@ -167,5 +167,9 @@ export const resourceStatusSchema = z.object({
   /** The oldest few of each. */
   holders: z.array(party),
   waiters: z.array(party),
+  onHold: z
+    .object({ until: z.number(), phase: z.enum(["held", "due", "probing"]) })
+    .optional()
+    .describe("hold on the resource: nothing is granted until then, except one probe"),
 });
 export type ResourceStatus = z.infer<typeof resourceStatusSchema>;

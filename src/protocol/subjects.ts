@@ -30,6 +30,8 @@ const operatorVerbs = [
   "rate",
   "pause",
   "resume",
+  "hold",
+  "unhold",
   "transfer",
 ] as const;
 export type OperatorVerb = (typeof operatorVerbs)[number];

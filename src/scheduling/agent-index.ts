@@ -5,6 +5,8 @@
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { HoldPhase } from "../state/hold.ts";
+import { phaseOf } from "../state/hold-rows.ts";
 import type { Policy } from "../state/policy.ts";
 import { queueKey } from "../state/queues.ts";
 import { type AgentRow, runsTasks, type SwarmState, type TaskQueue } from "../state/state.ts";
@@ -37,12 +39,17 @@ export class AgentIndex {
   #policy: Policy;
   #limitedTypes: Set<string> = new Set();
   #at = 0 as Instant;
+  /** The holds on agents and types as last seen, by phase. */
+  #phaseByHold: ReadonlyMap<string, HoldPhase>;
+  #holdChanges: number;
   readonly #isLimited = (agentType: string | undefined) =>
     agentType !== undefined && this.#limitedTypes.has(agentType);
 
   constructor(state: SwarmState) {
     this.#state = state;
     this.#policy = state.policy;
+    this.#phaseByHold = phasesIn(state);
+    this.#holdChanges = state.holds.changes;
     for (const id of state.agentById.keys()) this.touch(id);
   }
 
@@ -56,6 +63,7 @@ export class AgentIndex {
     this.#at = at;
     if (this.#policy !== this.#state.policy) this.#beginAnew();
     if (this.#state.ratesByType.size > 0 || this.#limitedTypes.size > 0) this.#lookAtRates();
+    if (this.#holdChanges !== this.#state.holds.changes) this.#lookAtHolds();
     for (const pool of this.#poolByKey.values()) pool.begin(at);
     if (this.#backlogged.size > 0 && this.#policy.lambda !== 0) this.#compareBacklogs();
     for (const pool of this.#poolByKey.values()) pool.settle();
@@ -80,6 +88,7 @@ export class AgentIndex {
     contender.version += 1;
     if (hasBacklog(this.#state, contender.agent)) this.#backlogged.add(contender);
     this.#closeIfUsedUp(contender.agent.agentType);
+    if (this.#holdChanges !== this.#state.holds.changes) this.#lookAtHolds();
     if (!hasFilled && contender.agent.suspensionByKind.size === 0) return;
     for (const candidate of contender.candidates) candidate.pool.update(candidate);
   }
@@ -204,6 +213,26 @@ export class AgentIndex {
       if (sighting.contender?.agent.agentType !== undefined) this.#renew(sighting);
   }
 
+  /** Reads the agents at holds that began, elapsed, ended, or whose probe began or ended. */
+  #lookAtHolds(): void {
+    const before = this.#phaseByHold;
+    const now = phasesIn(this.#state);
+    this.#phaseByHold = now;
+    this.#holdChanges = this.#state.holds.changes;
+    const isChanged = (key: string) => before.get(key) !== now.get(key);
+    const types = new Set<string>();
+    for (const key of new Set([...before.keys(), ...now.keys()])) {
+      if (!isChanged(key)) continue;
+      const { on, name } = targetOf(key);
+      const sighting = on === "agent" ? this.#sightingById.get(name as AgentId) : undefined;
+      if (sighting !== undefined) this.#renew(sighting);
+      if (on === "type") types.add(name);
+    }
+    if (types.size === 0) return;
+    for (const sighting of this.#sightingById.values())
+      if (types.has(sighting.contender?.agent.agentType ?? "")) this.#renew(sighting);
+  }
+
   #compareBacklogs(): void {
     const queueByContender = new Map<Contender, Queue>();
     for (const contender of this.#backlogged)
@@ -217,6 +246,18 @@ export class AgentIndex {
       for (const candidate of contender.candidates) candidate.pool.renew(candidate);
     }
   }
+}
+
+function phasesIn({ holds }: SwarmState): ReadonlyMap<string, HoldPhase> {
+  const phases = new Map<string, HoldPhase>();
+  for (const hold of holds.agent.values()) phases.set(`agent ${hold.name}`, phaseOf(hold));
+  for (const hold of holds.type.values()) phases.set(`type ${hold.name}`, phaseOf(hold));
+  return phases;
+}
+
+function targetOf(key: string): { readonly on: string; readonly name: string } {
+  const space = key.indexOf(" ");
+  return { on: key.slice(0, space), name: key.slice(space + 1) };
 }
 
 function statusOf(agent: AgentRow): Status | undefined {

@@ -9,7 +9,7 @@ import type { CandidateTerms, DecidedBy } from "../state/receipt.ts";
 import type { AgentRow, SuccessRecord } from "../state/state.ts";
 import type { Quality } from "../state/success-rate.ts";
 import type { Writable } from "../state/writable.ts";
-import type { Standing } from "./eligibility.ts";
+import type { PeerTier, Standing } from "./eligibility.ts";
 import { rounded } from "./rounded.ts";
 import { score, vaporaLoad } from "./score.ts";
 
@@ -48,7 +48,7 @@ export class Candidate {
   /** `feasible`, `probe`, or the filter that the agent fails. Kept by the pool. */
   standing: Standing = "offline";
   /** How the pool counts the candidate among its peers (`Peers`). */
-  countedAs: "none" | "suspended" | "unsuspended" = "none";
+  countedAs: PeerTier | "none" = "none";
   /** The agent's learned record for the kind, and the record's attempts when assessed. Kept by the pool. */
   record: SuccessRecord | undefined;
   attemptsAssessed = 0;

@@ -7,6 +7,7 @@ import type { AgentId, Instant, Kind } from "../ids.ts";
 import type { IneligibleReason } from "../state/receipt.ts";
 import { type AgentRow, placesOf, type SwarmState } from "../state/state.ts";
 import { rateGate } from "./gates.ts";
+import { holdAt } from "./hold.ts";
 
 /** A task's requirements, constant over the task's attempts. */
 export interface Calling {
@@ -22,35 +23,42 @@ export interface Demand extends Calling {
   readonly avoid: readonly AgentId[];
 }
 
-/** `feasible`: may have as many tasks as fit. `probe`: suspended, and due for exactly one task. */
+/** `feasible`: may have as many tasks as fit. `probe`: suspended or on hold, and due for exactly one task. */
 export type Standing = "feasible" | "probe" | IneligibleReason;
 
 /**
  * Agents that could have a task of one kind, role and type in the long run, with or without free capacity now. The set
- * has the live agents (online, not draining) without a suspension for the kind, or all live agents when every one is
- * suspended. Unresponsive agents are included: an unresponsive agent is expected back, and waiting costs a task no
- * attempt.
+ * has the live agents (online, not draining) that are neither on hold nor suspended for the kind. Without such agents
+ * it has the suspended agents that are not on hold; without those, all live agents. Unresponsive agents are included:
+ * an unresponsive agent is expected back, and waiting costs a task no attempt.
  */
 export interface Peers {
   readonly agents: readonly AgentRow[];
   /**
-   * Whether suspensions hold. False when all live agents of the kind are suspended: suspensions would starve the kind,
-   * and the cause lies more likely in the kind than in any agent.
+   * Whether suspensions hold. False when all live agents of the kind are suspended or on hold: suspensions would
+   * starve the kind. The cause lies more likely in the kind than in any agent. Holds never yield.
    */
   readonly suspensionsHold: boolean;
 }
 
 /** One pass over the agents of the kind. The result does not change while only assignments happen. */
 export function peersOf(state: SwarmState, calling: Calling): Peers {
-  const live: AgentRow[] = [];
-  const unsuspended: AgentRow[] = [];
+  const peers: Record<PeerTier, AgentRow[]> = { able: [], suspended: [], held: [] };
   for (const agent of state.onlineByKind.get(calling.kind)?.values() ?? []) {
     if (!isLive(agent) || !isCalled(agent, calling)) continue;
-    live.push(agent);
-    if (!agent.suspensionByKind.has(calling.kind)) unsuspended.push(agent);
+    peers[tierOf(agent, calling.kind, holdAt(state, agent) !== undefined)].push(agent);
   }
-  const suspensionsHold = unsuspended.length > 0;
-  return { agents: suspensionsHold ? unsuspended : live, suspensionsHold };
+  const { able, suspended, held } = peers;
+  const agents = able.length > 0 ? able : suspended.length > 0 ? suspended : held;
+  return { agents, suspensionsHold: able.length > 0 };
+}
+
+/** How well an agent can have tasks in the long run. Peers are the agents of the best tier with any agent. */
+export type PeerTier = "able" | "suspended" | "held";
+
+export function tierOf({ suspensionByKind }: AgentRow, kind: Kind, isOnHold: boolean): PeerTier {
+  if (isOnHold) return "held";
+  return suspensionByKind.size > 0 && suspensionByKind.has(kind) ? "suspended" : "able";
 }
 
 /**
@@ -72,6 +80,7 @@ export function standingFor(
   const standing = standingInPool(agent, demand, {
     suspensionsHold: peers.suspensionsHold,
     isRateLimited: rateGate(state, agent.agentType, at),
+    hold: holdAt(state, agent),
     servesKind: agent.kinds.has(demand.kind),
     at,
   });
@@ -84,6 +93,8 @@ export interface Circumstances {
   readonly suspensionsHold: boolean;
   /** Whether the rate of the agent's type is used up, reserved tokens included. */
   readonly isRateLimited: boolean;
+  /** Of the agent or its type. */
+  readonly hold: ReturnType<typeof holdAt>;
   readonly servesKind: boolean;
   readonly at: Instant;
 }
@@ -92,7 +103,7 @@ export interface Circumstances {
 export function standingInPool(
   agent: AgentRow,
   { kind, role, agentType }: Calling,
-  { suspensionsHold, isRateLimited, servesKind, at }: Circumstances,
+  { suspensionsHold, isRateLimited, hold, servesKind, at }: Circumstances,
 ): Standing {
   if (!agent.online) return "offline";
   if (agent.draining) return "draining";
@@ -102,8 +113,9 @@ export function standingInPool(
   if (isFull(agent)) return "full";
   if (isRateLimited) return "rate-limited";
   if (agent.unresponsive) return "unresponsive";
+  if (hold === "held") return "on-hold";
   if (!suspensionsHold || agent.suspensionByKind.size === 0 || !agent.suspensionByKind.has(kind))
-    return "feasible";
+    return hold === undefined ? "feasible" : "probe";
   return isProbeDue(agent, kind, at) ? "probe" : "suspended";
 }
 

@@ -3,6 +3,7 @@
 // (pool.ts), kept from round to round, decide the same.
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
+import { phaseOf } from "../state/hold-rows.ts";
 import { type CandidateTerms, type IneligibleReason, ineligibleReasons } from "../state/receipt.ts";
 import { type AgentRow, placesOf, runsTasks, type SwarmState } from "../state/state.ts";
 import { type Expectation, expectationOf, qualityOf } from "../state/success-rate.ts";
@@ -10,7 +11,9 @@ import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Candidate, Contender, type Ranks } from "./candidate.ts";
 import { type Demand, type Peers, peersOf, type Standing, standingFor } from "./eligibility.ts";
 import { closedRate } from "./gates.ts";
+import { lastHoldOn } from "./hold.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
+import { compareProbes } from "./pool.ts";
 
 /** One agent, for one task. */
 export interface AgentVerdict {
@@ -23,8 +26,8 @@ export interface AgentVerdict {
   readonly capacity: number;
   readonly free: number;
   /**
-   * When, by time alone, the agent passes the failed filter: after a suspension, or when all rates of its type have
-   * room.
+   * When, by time alone, the agent passes the failed filter: after a suspension or a hold, or when all rates of its
+   * type have room.
    */
   readonly until?: Instant;
   /** The terms of the planner's present comparison; absent while the agent is offline or does not serve the kind. */
@@ -132,6 +135,10 @@ class VerdictTable {
       const until = agent.suspensionByKind.get(this.#wanted.kind)?.until;
       return until !== undefined && until > this.#at ? until : undefined;
     }
+    if (standing === "on-hold") {
+      const hold = lastHoldOn(this.#state, agent);
+      return hold !== undefined && phaseOf(hold) === "held" ? hold.until : undefined;
+    }
     if (standing !== "rate-limited") return undefined;
     return closedRate(this.#state, agent.agentType ?? "", this.#at)?.opensAt;
   }
@@ -146,13 +153,9 @@ class VerdictTable {
     return a.candidate.isBefore(b.candidate) ? -1 : 1;
   }
 
-  /** The earliest end of a back-off first, then by id. */
-  #compareProbes(a: Row, b: Row): number {
-    return this.#probeDueAt(a) - this.#probeDueAt(b) || byId(a, b);
-  }
-
-  #probeDueAt({ candidate }: Row): number {
-    return candidate?.agent.suspensionByKind.get(this.#wanted.kind)?.until ?? 0;
+  #compareProbes({ candidate: a }: Row, { candidate: b }: Row): number {
+    if (a === undefined || b === undefined) return 0;
+    return compareProbes(this.#state, this.#wanted.kind, a.agent, b.agent);
   }
 }
 

@@ -7,6 +7,8 @@
 
 import type { AgentId, Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { HoldBasis } from "../state/hold.ts";
+import { phaseOf } from "../state/hold-rows.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { usedOf } from "../state/rate.ts";
 import { type IneligibleReason, waitingReasons } from "../state/receipt.ts";
@@ -31,6 +33,7 @@ import {
   projectGate,
   rateReserved,
 } from "./gates.ts";
+import { lastHoldOn } from "./hold.ts";
 import { RoundSizes } from "./round-sizes.ts";
 import { goesByStarvationLimit, lateTasks } from "./starvation-limit.ts";
 
@@ -42,6 +45,7 @@ import { goesByStarvationLimit, lateTasks } from "./starvation-limit.ts";
  * - `no-agent-serves-kind`, `no-agent-has-role`, `no-agent-of-type`: no such agent is online and not draining.
  * - `all-full`: every agent of the kind is full.
  * - `rate-limited`: the agents' type has used up its rate.
+ * - `on-hold`: the agents, or all agents of their type, are on hold.
  * - `none-eligible`: each agent of the kind fails some filter.
  * - `room-kept`: the rest of a budget is kept for a task past the starvation limit.
  * - `later-turn`: some agent may have the task, when its turn comes.
@@ -55,6 +59,7 @@ export const obstacleReasons = [
   "no-agent-of-type",
   "all-full",
   "rate-limited",
+  "on-hold",
   "none-eligible",
   "room-kept",
   "later-turn",
@@ -132,6 +137,14 @@ export type Obstacle =
         agents: number;
         opensAt?: Instant;
       }
+    >
+  /**
+   * Of the hold that elapses first: only it keeps the task from the `agents`. `until` is absent while its probe is
+   * under way.
+   */
+  | Simple<
+      "on-hold",
+      { on: "agent" | "type"; name: string; agents: number; until?: Instant; hold?: string; by: HoldBasis }
     >
   /** Agents of the kind, by the filter that each fails; `until`: when time alone lets the first agent pass. */
   | Simple<"none-eligible", { counts: Readonly<Partial<Record<IneligibleReason, number>>>; until?: Instant }>
@@ -362,6 +375,8 @@ class WaitingTask {
     }
     const rate = this.#usedUpRate(able);
     if (able.every(({ standing }) => standing === "rate-limited")) return rate;
+    const holds = this.#firstHold(able);
+    if (able.every(({ standing }) => standing === "on-hold")) return holds;
     const openings = able.flatMap(({ until }) => until ?? []);
     return [
       {
@@ -370,6 +385,29 @@ class WaitingTask {
         ...(openings.length === 0 ? {} : { until: Math.min(...openings) as Instant }),
       },
       ...rate,
+      ...holds,
+    ];
+  }
+
+  #firstHold(able: readonly AgentVerdict[]): Obstacle[] {
+    const held = able.filter(({ standing }) => standing === "on-hold");
+    const holds = held.flatMap(({ agent }) => {
+      const row = this.#state.agentById.get(agent);
+      return (row && lastHoldOn(this.#state, row)) ?? [];
+    });
+    const [first] = holds.toSorted((a, b) => a.until - b.until);
+    if (first === undefined || first.on === "resource") return [];
+    const { on, name, by, until, reason } = first;
+    return [
+      {
+        reason: "on-hold",
+        on,
+        name,
+        by,
+        agents: holds.filter((hold) => hold === first).length,
+        ...(phaseOf(first) === "held" ? { until } : {}),
+        ...(reason === undefined ? {} : { hold: reason }),
+      },
     ];
   }
 

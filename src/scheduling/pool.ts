@@ -9,7 +9,8 @@ import type { AgentRow, SuccessRecord, SwarmState } from "../state/state.ts";
 import { type Expectation, epochOf, expectationOf, qualityOf } from "../state/success-rate.ts";
 import { Candidate, type Contender, type Ranks } from "./candidate.ts";
 import { CandidateHeap } from "./candidate-heap.ts";
-import { isCalled, isLive, type Standing, standingInPool } from "./eligibility.ts";
+import { isCalled, isLive, type PeerTier, type Standing, standingInPool, tierOf } from "./eligibility.ts";
+import { holdAt, lastHoldOn } from "./hold.ts";
 
 /** The candidates of one task, as far as a receipt shows them. */
 export interface Ranking {
@@ -55,9 +56,8 @@ export class Pool implements Ranks {
   /** Suspended candidates: their standing changes with time, and with the other agents. */
   readonly #suspended = new Set<Candidate>();
   readonly #counts = emptyCounts();
-  /** Live agents of the role and type, and the number of unsuspended agents among these. */
-  #live = 0;
-  #unsuspended = 0;
+  /** Live agents of the role and type, by tier. */
+  readonly #tiers: Record<PeerTier, number> = { able: 0, suspended: 0, held: 0 };
   #at = 0 as Instant;
   #epochAt = -1;
   #expectation: Expectation = expectationOf(undefined, 0 as Instant);
@@ -160,16 +160,20 @@ export class Pool implements Ranks {
   }
 
   get #peers(): number {
-    return this.#suspensionsHold ? this.#unsuspended : this.#live;
+    return this.#tiers[this.#bestTier];
+  }
+
+  get #bestTier(): PeerTier {
+    const { able, suspended } = this.#tiers;
+    return able > 0 ? "able" : suspended > 0 ? "suspended" : "held";
   }
 
   get #suspensionsHold(): boolean {
-    return this.#unsuspended > 0;
+    return this.#tiers.able > 0;
   }
 
   #isPeer(candidate: Candidate | undefined): boolean {
-    if (candidate === undefined || !isLive(candidate.agent) || !isCalled(candidate.agent, this)) return false;
-    return !(this.#suspensionsHold && candidate.agent.suspensionByKind.has(this.kind));
+    return candidate !== undefined && candidate.countedAs === this.#bestTier;
   }
 
   /** Computes the quality from the agent's record and the swarm's expectation. */
@@ -226,6 +230,7 @@ export class Pool implements Ranks {
     return standingInPool(agent, this, {
       suspensionsHold: this.#suspensionsHold,
       isRateLimited: this.#init.isLimited(agent.agentType),
+      hold: holdAt(this.#init.state, agent),
       servesKind: true,
       at: this.#at,
     });
@@ -238,7 +243,7 @@ export class Pool implements Ranks {
     if (isSuspended) this.#suspended.add(candidate);
     else if (this.#suspended.size > 0) this.#suspended.delete(candidate);
     if (!isLive(agent) || !isCalled(agent, this)) this.#countAs(candidate, "none");
-    else this.#countAs(candidate, isSuspended ? "suspended" : "unsuspended");
+    else this.#countAs(candidate, tierOf(agent, this.kind, holdAt(this.#init.state, agent) !== undefined));
   }
 
   #isSuspended({ suspensionByKind }: AgentRow): boolean {
@@ -249,10 +254,8 @@ export class Pool implements Ranks {
     const before = candidate.countedAs;
     if (before === now) return;
     candidate.countedAs = now;
-    if (before !== "none") this.#live -= 1;
-    if (before === "unsuspended") this.#unsuspended -= 1;
-    if (now !== "none") this.#live += 1;
-    if (now === "unsuspended") this.#unsuspended += 1;
+    if (before !== "none") this.#tiers[before] -= 1;
+    if (now !== "none") this.#tiers[now] += 1;
   }
 
   /** Agents that would pass except for the task's failures. */
@@ -287,14 +290,25 @@ export class Pool implements Ranks {
     }
   }
 
-  /** The earliest end of a back-off first, then by id. */
   #compareProbes(a: Candidate, b: Candidate): number {
-    return this.#probeDueAt(a) - this.#probeDueAt(b) || (a.agent.id < b.agent.id ? -1 : 1);
+    return compareProbes(this.#init.state, this.kind, a.agent, b.agent);
   }
+}
 
-  #probeDueAt(candidate: Candidate): number {
-    return candidate.agent.suspensionByKind.get(this.kind)?.until ?? 0;
-  }
+/**
+ * The earliest end of a back-off or hold first; then the longest time since an assignment, so that the agents of a type
+ * take turns to probe; then by id.
+ */
+export function compareProbes(state: SwarmState, kind: Kind, a: AgentRow, b: AgentRow): number {
+  return (
+    probeDueAt(state, kind, a) - probeDueAt(state, kind, b) ||
+    a.lastAssignedOrder - b.lastAssignedOrder ||
+    (a.id < b.id ? -1 : 1)
+  );
+}
+
+function probeDueAt(state: SwarmState, kind: Kind, agent: AgentRow): number {
+  return Math.max(agent.suspensionByKind.get(kind)?.until ?? 0, lastHoldOn(state, agent)?.until ?? 0);
 }
 
 function emptyCounts(): Counts {
@@ -309,6 +323,7 @@ function emptyCounts(): Counts {
     full: 0,
     "rate-limited": 0,
     unresponsive: 0,
+    "on-hold": 0,
     suspended: 0,
     "failed-this-task": 0,
   };

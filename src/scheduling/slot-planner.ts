@@ -17,6 +17,7 @@ import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { nextAlpha } from "../state/alpha.ts";
 import type { Event, EventOf } from "../state/event.ts";
+import { isGrantable } from "../state/hold-rows.ts";
 import type { Policy } from "../state/policy.ts";
 import type { SlotReceipt } from "../state/receipt.ts";
 import { mentionsOf, resourceRowOf } from "../state/slot-rows.ts";
@@ -45,6 +46,17 @@ export function slotReactions(state: SwarmState, event: Event, at: Instant): Ite
     case "AgentUnresponsive":
     case "AgentResponsive":
       return grants(state, at);
+    case "HoldElapsed":
+    case "HoldEnded":
+      return event.on === "resource" ? grants(state, at) : none;
+    case "TaskCompleted":
+    case "AttemptFailed":
+    case "TaskFailed":
+    case "TaskDeadLettered":
+    case "TaskCancelled":
+    case "TaskExpired":
+      // The end of an attempt that probed a resource lets the next probe run.
+      return state.holds.resource.size > 0 ? grants(state, at) : none;
     default:
       return none;
   }
@@ -89,6 +101,7 @@ export function isVacant(state: SwarmState, needs: ReadonlyMap<ResourceName, num
   for (const slot of overdueAt(state, left)) reserveSlots(left, slot);
   for (const [resource, wanted] of needs) {
     const row = resourceRowOf(state, resource);
+    if (!isGrantable(state, resource)) return false;
     if (wanted > (row.waiting.size > 0 ? (left.get(resource) ?? 0) : freeSlots(row))) return false;
   }
   return true;
@@ -148,7 +161,7 @@ export function freeSlots({ settings, inUse }: ResourceRow): number {
 function vacancies(state: SwarmState): Map<ResourceName, number> {
   const free = new Map<ResourceName, number>();
   for (const [resource, row] of state.contendedByName) {
-    const slots = freeSlots(row);
+    const slots = isGrantable(state, resource) ? freeSlots(row) : 0;
     if (slots > 0) free.set(resource, slots);
   }
   return free;
@@ -167,9 +180,15 @@ function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, numbe
   return [...overdue].sort((a, b) => a.order - b.order);
 }
 
-/** Excludes unresponsive agents: such an agent may be lost, and a slot granted to it would be blocked for H. */
-export function isReachable(state: SwarmState, { agent }: SlotLeaseRow): boolean {
-  return state.agentById.get(agent)?.unresponsive !== true;
+/**
+ * Excludes unresponsive agents: such an agent may be lost, and a slot granted to it would be blocked for H. Also
+ * excludes requests for a resource on hold, which would reserve slots of other resources for hours.
+ */
+export function isReachable(state: SwarmState, { agent, needs }: SlotLeaseRow): boolean {
+  if (state.agentById.get(agent)?.unresponsive === true) return false;
+  if (state.holds.resource.size === 0) return true;
+  for (const resource of needs.keys()) if (!isGrantable(state, resource)) return false;
+  return true;
 }
 
 export function isPastStarvationLimit(state: SwarmState, slot: SlotLeaseRow): boolean {

@@ -11,6 +11,7 @@ import {
 } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { EventOf } from "./event.ts";
+import { closeProbes, dropHold, openProbes } from "./hold-rows.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
 import {
   type AgentRow,
@@ -82,6 +83,7 @@ export function forgetRow(state: SwarmState, id: AgentId): void {
   const row = agentOf(state, id);
   assert(!row.online, `agent ${id} is forgotten only after it left`);
   if (row.forgetTimer !== undefined) stopTimer(state, row.forgetTimer);
+  dropHold(state, { on: "agent", name: id });
   state.agentById.delete(id);
 }
 
@@ -101,6 +103,7 @@ export function openAttempt(state: SwarmState, agent: AgentRow, attempt: OpenAtt
   assert(agent.open.size < placesOf(agent), `agent ${agent.id} has free capacity`);
   agent.lastNumber = attempt.number;
   agent.open.set(attempt.number, attempt);
+  openProbes(state, attempt);
   state.assignments += 1;
   agent.lastAssignedOrder = state.assignments;
 }
@@ -110,6 +113,7 @@ export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked:
   state.tick += 1;
   if (attempt.timeoutTimer !== undefined) stopTimer(state, attempt.timeoutTimer);
   attempt.timeoutTimer = undefined;
+  closeProbes(state, attempt);
   const agent = agentOf(state, attempt.agent);
   if (isRevoked) attempt.state = "revoked";
   else freePlace(agent, attempt);
@@ -226,6 +230,7 @@ function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
     pastIncarnations: [],
     recordByKind: new Map(),
     suspensionByKind: new Map(),
+    refusalsInARow: 0,
     forgetTimer: undefined,
   };
 }

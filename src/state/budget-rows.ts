@@ -55,7 +55,7 @@ export function usedTokens(
   reported: number | undefined,
 ): number {
   if (verdict === "lost") return 0;
-  if (verdict === "infrastructure") return reported ?? 0;
+  if (verdict === "infrastructure" || verdict === "refused") return reported ?? 0;
   return reported ?? tokensReserved;
 }
 

@@ -21,6 +21,7 @@ import type {
   UserId,
 } from "../ids.ts";
 import type { AlphaChange } from "./alpha.ts";
+import type { HoldBasis, HoldScope, Refusal } from "./hold.ts";
 import type { Policy } from "./policy.ts";
 import type { Receipt, SlotReceipt } from "./receipt.ts";
 import type {
@@ -79,6 +80,7 @@ export interface TaskSpec {
  *
  * - `failed` counts against the agent.
  * - `infrastructure` counts neither against the agent nor against `maxAttempts`.
+ * - `refused`: as `infrastructure`, and the agent, its type or a resource is on hold since. Counts towards no limit.
  * - `aborted`: the agent began the attempt and gave up. Counts against `maxAttempts`.
  * - `invalid` is the task's own fault and is not retried.
  * - `lost`, `timed-out` and `stalled` are the coordinator's verdict.
@@ -87,6 +89,7 @@ export interface TaskSpec {
 export type FailureClass =
   | "failed"
   | "infrastructure"
+  | "refused"
   | "aborted"
   | "invalid"
   | "lost"
@@ -96,6 +99,11 @@ export type FailureClass =
 
 export type DeadLetterReason = "attempts-exhausted" | "infrastructure-exhausted";
 export type CancelReason = "requested";
+/**
+ * `probed`: the probe was not refused · `operator`: an operator ended the hold · `displaced`: another hold needed the
+ * room.
+ */
+export type HoldEndReason = "probed" | "operator" | "displaced";
 export type LeaveReason = "left" | "lapsed" | "fenced";
 /** How the capacity of a revoked attempt became free again. */
 export type ReleaseReason = "confirmed" | "agent-gone";
@@ -202,6 +210,8 @@ export type Event =
       /** As reported; a revoked attempt's tokens come with its release. */
       readonly tokens?: number;
       readonly retryAt?: Instant;
+      /** The refusal that the agent reported; with the classes `infrastructure` and `refused` only. */
+      readonly refusal?: Refusal;
       /** The agent was asked to stop and its capacity stays occupied until it confirms (`AttemptReleased`). */
       readonly revoked?: true;
     }
@@ -227,6 +237,7 @@ export type Event =
       readonly failure: AttemptFailure;
       readonly latencyMs: number;
       readonly tokens?: number;
+      readonly refusal?: Refusal;
       readonly revoked?: true;
     }
   /** Ended by request or by its deadline; an open attempt is revoked and occupies capacity until released. */
@@ -306,6 +317,33 @@ export type Event =
     }
   | { readonly type: "AgentReinstated"; readonly agent: AgentId; readonly kind: Kind }
   | { readonly type: "AgentForgotten"; readonly agent: AgentId }
+  // holds
+  /**
+   * An agent, all agents of a type, or a resource is on hold: no assignment and no grant of slots until `until`. Also
+   * renews or changes a hold.
+   */
+  | {
+      readonly type: "HoldPlaced";
+      readonly on: HoldScope;
+      /** Of the agent, the type or the resource. */
+      readonly name: string;
+      readonly until: Instant;
+      readonly by: HoldBasis;
+      /** Successive holds whose time is a guess, from 1; absent where a time was given. */
+      readonly step?: number;
+      /** The agent whose report placed the hold. */
+      readonly reportedBy?: AgentId;
+      /** For people: the error of the refused attempt. */
+      readonly reason?: string;
+    }
+  /** The hold's time is over: one probe may run. */
+  | { readonly type: "HoldElapsed"; readonly on: HoldScope; readonly name: string }
+  | {
+      readonly type: "HoldEnded";
+      readonly on: HoldScope;
+      readonly name: string;
+      readonly reason: HoldEndReason;
+    }
   // operators' settings, always complete: an event replaces the settings before
   /** `alphaSaid`: tuned values of α restart from the policy's, except at resources with an α of their own. */
   | { readonly type: "PolicyChanged"; readonly policy: Policy; readonly alphaSaid?: true }

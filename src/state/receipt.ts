@@ -13,6 +13,7 @@ export const ineligibleReasons = [
   "full",
   "rate-limited",
   "unresponsive",
+  "on-hold",
   "suspended",
   "failed-this-task",
 ] as const;

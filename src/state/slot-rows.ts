@@ -8,6 +8,7 @@ import { limits } from "../limits.ts";
 import { agentOf } from "./agent-rows.ts";
 import { depthsWith } from "./alpha.ts";
 import type { EventOf, SlotLease } from "./event.ts";
+import { closeLeaseProbes, openLeaseProbes } from "./hold-rows.ts";
 import type { ResourceSettings } from "./settings.ts";
 import type { ResourceRow, SlotEnding, SlotLeaseRow, SwarmState } from "./state.ts";
 import { startTimer, stopTimer } from "./task-rows.ts";
@@ -105,6 +106,7 @@ export function grantSlot(state: SwarmState, event: EventOf<"SlotGranted">, at: 
     take(resourceRowOf(state, resource), slotLease, wanted, at);
   slotLease.state = "held";
   slotLease.grantedAt = at;
+  openLeaseProbes(state, slotLease);
 }
 
 export function releaseSlot(state: SwarmState, event: EventOf<"SlotReleased">, at: Instant): void {
@@ -116,6 +118,7 @@ export function releaseSlot(state: SwarmState, event: EventOf<"SlotReleased">, a
     row.tick += 1;
     row.depths = depthsWith(row.depths, row.waitingWeightThousandths);
   }
+  closeLeaseProbes(state, slotLease);
   forget(state, slotLease, event.reason);
 }
 

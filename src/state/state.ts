@@ -27,6 +27,7 @@ import type { ClockQueue, Member } from "./clock-queue.ts";
 import type { EndedTaskState } from "./ended-task.ts";
 import { EndedTasks } from "./ended-tasks.ts";
 import type { SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
+import type { HoldBasis, HoldProbe, HoldScope, RefusalStreak } from "./hold.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
 import { defaultPolicy, type Policy } from "./policy.ts";
 import type { RateUse } from "./rate.ts";
@@ -72,6 +73,8 @@ export interface TaskRow extends HeapItem {
   /** Attempts of the round that count against `maxAttempts`. */
   failures: number;
   infrastructureFailures: number;
+  /** Attempts of the round that ended with their agent on hold. They count towards no limit. */
+  refusals: number;
   /** The agent of the last attempt in any round. */
   lastAgent: AgentId | undefined;
   /**
@@ -194,6 +197,8 @@ export interface AgentRow {
   pastIncarnations: readonly Incarnation[];
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly suspensionByKind: Map<Kind, Suspension>;
+  /** Refusals without a time since the agent's last completed attempt or its last hold. */
+  refusalsInARow: number;
   forgetTimer: Timer | undefined;
 }
 
@@ -265,7 +270,8 @@ export interface Timer extends HeapItem {
     | { readonly kind: "release" | "deadline"; readonly task: TaskRow }
     | { readonly kind: "timeout"; readonly attempt: OpenAttempt }
     | { readonly kind: "acquire-timeout"; readonly slot: SlotLeaseRow }
-    | { readonly kind: "forget"; readonly agent: AgentId };
+    | { readonly kind: "forget"; readonly agent: AgentId }
+    | { readonly kind: "hold"; readonly hold: HoldRow };
 }
 
 /**
@@ -343,6 +349,29 @@ export interface SlotLeaseRow {
 
 /** How a slot lease ended. */
 export type SlotEnding = SlotReleaseReason | SlotWaitEndReason;
+
+/** A hold that was placed and has not ended. */
+export interface HoldRow {
+  readonly on: HoldScope;
+  readonly name: string;
+  /** When the target was put on hold first; renewals keep it. */
+  readonly placedAt: Instant;
+  readonly until: Instant;
+  readonly by: HoldBasis;
+  /** Successive holds whose time is a guess, from 1; the time doubles with each. Absent where a time was given. */
+  readonly step: number | undefined;
+  readonly reason: string | undefined;
+  /** Absent once the hold's time is over. */
+  timer: Timer | undefined;
+  /** The probe under way. */
+  probe: HoldProbe | undefined;
+}
+
+/** Holds by what they stop, each by name, in order of placing. */
+export interface Holds extends Readonly<Record<HoldScope, Map<string, HoldRow>>> {
+  /** Changes of holds and probes in this process: tells a reader whether its last look is still true. */
+  changes: number;
+}
 
 /** Tokens used by agents of one type in one window. */
 export interface RateRow {
@@ -484,6 +513,9 @@ export interface SwarmState {
    * use.
    */
   readonly removedRatesByType: RatesByType;
+  readonly holds: Holds;
+  /** Refusals without a time since a type's last completed attempt; at most `limits.holdsMax`. */
+  readonly refusalsByType: Map<string, RefusalStreak>;
 }
 
 export function emptyCounts(): TaskCounts {
@@ -548,6 +580,8 @@ export function emptyState(): SwarmState {
     ratesByType: new Map(),
     reservedByType: new Map(),
     removedRatesByType: new Map(),
+    holds: { agent: new Map(), type: new Map(), resource: new Map(), changes: 0 },
+    refusalsByType: new Map(),
   };
 }
 

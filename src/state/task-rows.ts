@@ -114,6 +114,7 @@ function newRow(state: SwarmState, spec: TaskSpec, hash: string, round: RoundOfR
     attempt: round.attemptsBefore,
     failures: 0,
     infrastructureFailures: 0,
+    refusals: 0,
     lastAgent: round.lastAgent,
     failedBy: nobody,
     open: undefined,

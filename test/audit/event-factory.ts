@@ -109,6 +109,9 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   },
   AgentReinstated: { type: "AgentReinstated", agent: agentId("a1"), kind: kind("count") },
   AgentForgotten: { type: "AgentForgotten", agent: agentId("a1") },
+  HoldPlaced: { type: "HoldPlaced", on: "type", name: "claude", until: instant(60_000), by: "operator" },
+  HoldElapsed: { type: "HoldElapsed", on: "type", name: "claude" },
+  HoldEnded: { type: "HoldEnded", on: "type", name: "claude", reason: "probed" },
   PolicyChanged: { type: "PolicyChanged", policy: defaultPolicy },
   ProjectConfigured: {
     type: "ProjectConfigured",

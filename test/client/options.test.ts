@@ -10,7 +10,12 @@ import type { AskOptions } from "../../src/client/asker.ts";
 import type { CancelOptions } from "../../src/client/cancels.ts";
 import { type ConnectOptions, connect } from "../../src/client/connect.ts";
 import type { EventsOptions } from "../../src/client/event-stream.ts";
-import type { RemoveRateOptions, SettingsOptions, TransferOptions } from "../../src/client/operations.ts";
+import type {
+  HoldOptions,
+  RemoveRateOptions,
+  SettingsOptions,
+  TransferOptions,
+} from "../../src/client/operations.ts";
 import type { RescheduleOptions } from "../../src/client/reschedules.ts";
 import type { RetryOptions } from "../../src/client/retries.ts";
 import type { RevokeOptions } from "../../src/client/revokes.ts";
@@ -396,6 +401,23 @@ const swarmCalls: Calls<Swarm> = {
     options: askFor((of, given) => of.resume("red", given)),
     args: { project: [task.project, (of, given) => of.resume(given)] },
   },
+  hold: {
+    options: taking<HoldOptions>()<Swarm>(
+      { ...ask, forMs: wrong.whole, until: wrong.instant },
+      (of, given) => of.hold({ agent: "a1" }, given),
+      { forMs: 1_000 },
+    ),
+    args: {
+      target: [
+        [null, 5, {}, { agent: 5 }, { agent: "a", type: "b" }],
+        (of, given) => of.hold(given, { forMs: 1_000 }),
+      ],
+    },
+  },
+  unhold: {
+    options: askFor((of, given) => of.unhold({ type: "claude" }, given)),
+    args: { target: [[null, 5, {}, { kind: "k" }], (of, given) => of.unhold(given)] },
+  },
   drain: {
     options: askFor((of, given) => of.drain("a1", given)),
     args: { agent: [wrong.name, (of, given) => of.drain(given)] },
@@ -512,14 +534,19 @@ const functions: Record<"connect" | "execHandler" | "httpHandler", Call<undefine
   },
   execHandler: {
     options: taking<ExecOptions>()<undefined>(
-      { command: wrong.text, cwd: wrong.text, env: [null, 5, [], { A: 5 }] },
+      {
+        command: wrong.text,
+        cwd: wrong.text,
+        env: [null, 5, [], { A: 5 }],
+        holdScope: [null, 5, "swarm", {}],
+      },
       (_, given) => execHandler(given),
       { command: "true" },
     ),
   },
   httpHandler: {
     options: taking<HttpOptions>()<undefined>(
-      { url: wrong.text, headers: [null, 5, [], { a: 5 }] },
+      { url: wrong.text, headers: [null, 5, [], { a: 5 }], holdScope: [null, 5, "swarm", {}] },
       (_, given) => httpHandler(given),
       { url: "http://127.0.0.1:1" },
     ),

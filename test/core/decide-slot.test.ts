@@ -555,13 +555,17 @@ describe("α", () => {
 
   it.each([{ optimizeFor: "throughput" }, { alpha: 0.5 }] as const)("is reset by naming it: %o", (patch) => {
     const turns = tuned();
-    const other = decideSettings(turns.state, { type: "SetPolicy", patch: { autoTune: true } });
+    const other = decideSettings(
+      turns.state,
+      { type: "SetPolicy", patch: { autoTune: true } },
+      turns.state.at,
+    );
     expect(other.events).toEqual([]);
-    const { events, reply } = decideSettings(turns.state, { type: "SetPolicy", patch });
+    const { events, reply } = decideSettings(turns.state, { type: "SetPolicy", patch }, turns.state.at);
     expect(reply).toMatchObject({ changed: true, settings: { alpha: 0.5, autoTune: true } });
     for (const event of events) turns.configure(event);
     expect(turns.resource("gpu").tunedAlpha).toBeUndefined();
-    expect(decideSettings(turns.state, { type: "SetPolicy", patch }).events).toEqual([]);
+    expect(decideSettings(turns.state, { type: "SetPolicy", patch }, turns.state.at).events).toEqual([]);
   });
 });
 
@@ -598,11 +602,15 @@ describe("α of one resource", () => {
     turns.configure({ type: "PolicyChanged", policy: { ...defaultPolicy, alpha: 1 } });
     expect(winners(turns, "own", "other")).toEqual(["a2", "a4"]);
     const patch = { alpha: null };
-    const { events } = decideSettings(turns.state, {
-      type: "SetResource",
-      resource: resourceName("own"),
-      patch,
-    });
+    const { events } = decideSettings(
+      turns.state,
+      {
+        type: "SetResource",
+        resource: resourceName("own"),
+        patch,
+      },
+      turns.state.at,
+    );
     for (const event of events) turns.configure(event);
     expect(alphaAt(turns.state, turns.resource("own"))).toBe(1);
   });
@@ -643,11 +651,11 @@ describe("α of one resource", () => {
     (patch) => {
       const turns = tuned();
       const command = { type: "SetResource", resource: resourceName("gpu"), patch } as const;
-      const { events, reply } = decideSettings(turns.state, command);
+      const { events, reply } = decideSettings(turns.state, command, turns.state.at);
       expect(reply).toMatchObject({ changed: true });
       for (const event of events) turns.configure(event);
       expect(turns.resource("gpu").tunedAlpha).toBeUndefined();
-      expect(decideSettings(turns.state, command).events).toEqual([]);
+      expect(decideSettings(turns.state, command, turns.state.at).events).toEqual([]);
     },
   );
 

@@ -17,7 +17,7 @@ function aRow({ failures = 0, infrastructureFailures = 0, maxAttempts = 3 } = {}
 }
 
 /** ms until the retry; throws when there is none. */
-function waitMs(row: TaskRow, failureClass: FailureClass, jitter = 0): number {
+function waitMs(row: TaskRow, failureClass: Exclude<FailureClass, "refused">, jitter = 0): number {
   const decision = decideRetry(row, failureClass, at, jitter);
   if (decision.kind !== "retry" || decision.retryAt === undefined) throw new Error("is not put off");
   return decision.retryAt - at;

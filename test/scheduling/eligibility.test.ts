@@ -30,6 +30,7 @@ describe("eligibility", () => {
     swarm.submit("t");
     swarm.assign("t", "bad");
     swarm.suspend("bad", { until: swarm.at + 1 });
+    swarm.hold("agent", "bad", swarm.at + 1);
     bad.kinds = new Set();
     bad.unresponsive = true;
     bad.draining = true;
@@ -42,6 +43,7 @@ describe("eligibility", () => {
       (row) => (row.agentType = "small"),
       (row) => (row.maxConcurrent = 2),
       (row) => (row.unresponsive = false),
+      () => swarm.state.holds.agent.clear(),
       (row) => row.suspensionByKind.clear(),
     ];
     const demand = aDemand({ role: "r", agentType: "small", avoid: ["bad"] });

@@ -6,7 +6,7 @@ import { rateGate } from "../../src/scheduling/gates.ts";
 import { loads } from "../../src/scheduling/load.ts";
 import type { AgentRule, Policy } from "../../src/state/policy.ts";
 import type { CandidateTerms, DecidedBy, IneligibleReason } from "../../src/state/receipt.ts";
-import type { AgentRow, SwarmState } from "../../src/state/state.ts";
+import type { AgentRow, HoldRow, SwarmState } from "../../src/state/state.ts";
 import { expectationOf, qualityOf } from "../../src/state/success-rate.ts";
 
 /** The properties of a task that matter for the choice of an agent. */
@@ -88,7 +88,9 @@ export class NaiveRanking {
     if (agent.agentType !== undefined && rateGate(this.#state, agent.agentType, this.#at))
       return "rate-limited";
     if (agent.unresponsive) return "unresponsive";
-    const isSuspended = agent.suspensionByKind.has(kind) && !peers.includes(agent);
+    const holds = this.#holdsOn(agent);
+    if (holds.some((hold) => hold.timer !== undefined || hold.probe !== undefined)) return "on-hold";
+    const isSuspended = agent.suspensionByKind.has(kind) && this.#suspensionsHold(peers, kind);
     if (isSuspended && !this.#isProbe(agent, kind, peers)) return "suspended";
     if (failedBy.includes(agent.id) && peers.some((other) => !failedBy.includes(other.id))) {
       return "failed-this-task";
@@ -96,7 +98,19 @@ export class NaiveRanking {
     return undefined;
   }
 
-  /** Live and not suspended; if all are suspended, then all. */
+  #holdsOn(agent: AgentRow): HoldRow[] {
+    const { holds } = this.#state;
+    return [holds.agent.get(agent.id), holds.type.get(agent.agentType ?? "")].filter(
+      (hold) => hold !== undefined,
+    );
+  }
+
+  /** Suspensions yield unless some peer is neither suspended nor on hold. */
+  #suspensionsHold(peers: readonly AgentRow[], kind: Kind): boolean {
+    return peers.some((peer) => !peer.suspensionByKind.has(kind) && this.#holdsOn(peer).length === 0);
+  }
+
+  /** Live, not on hold and not suspended; without such agents live and not on hold; without those all live agents. */
   #whoCouldServe({ kind, role, agentType }: Demand): AgentRow[] {
     const live = this.#agents.filter(
       (agent) =>
@@ -106,14 +120,16 @@ export class NaiveRanking {
         (role === undefined || agent.role === role) &&
         (agentType === undefined || agent.agentType === agentType),
     );
-    const unsuspended = live.filter((agent) => !agent.suspensionByKind.has(kind));
-    return unsuspended.length > 0 ? unsuspended : live;
+    const free = live.filter((agent) => this.#holdsOn(agent).length === 0);
+    const unsuspended = free.filter((agent) => !agent.suspensionByKind.has(kind));
+    return unsuspended.length > 0 ? unsuspended : free.length > 0 ? free : live;
   }
 
   /** Suspended while others are not, with its back-off ended and no attempt of the kind since. */
   #isProbe(agent: AgentRow, kind: Kind, peers: readonly AgentRow[]): boolean {
     const suspension = agent.suspensionByKind.get(kind);
-    if (suspension === undefined || peers.includes(agent)) return false;
+    const isOnHold = this.#holdsOn(agent).length > 0;
+    if (suspension === undefined || !this.#suspensionsHold(peers, kind)) return isOnHold;
     const isUnderWay = [...agent.open.values()].some(
       (open) => open.kind === kind && open.state !== "revoked" && open.assignedAt >= suspension.until,
     );
@@ -146,8 +162,12 @@ export class NaiveRanking {
   #compare(a: RankedAgent, b: RankedAgent, isLastAttempt: boolean, kind: Kind): number {
     if (a.isProbe !== b.isProbe) return a.isProbe === isLastAttempt ? 1 : -1;
     if (a.isProbe) {
-      const dueAt = (of: RankedAgent) => of.agent.suspensionByKind.get(kind)?.until ?? 0;
-      return dueAt(a) - dueAt(b) || byId(a, b);
+      const dueAt = ({ agent }: RankedAgent) =>
+        Math.max(
+          agent.suspensionByKind.get(kind)?.until ?? 0,
+          ...this.#holdsOn(agent).map(({ until }) => until),
+        );
+      return dueAt(a) - dueAt(b) || a.agent.lastAssignedOrder - b.agent.lastAssignedOrder || byId(a, b);
     }
     if (this.#policy.agentRule === "first-idle") {
       const isBusy = (of: RankedAgent) => (of.agent.open.size > 0 ? 1 : 0);

@@ -234,9 +234,12 @@ function changeAgent(swarm: SwarmFixture, dice: Dice): void {
   if (agent === undefined) return;
   const { id } = agent;
   if (!agent.online) return join(swarm, dice, id);
-  switch (dice.below(6)) {
+  switch (dice.below(8)) {
     case 0:
       return swarm.drain(id);
+    case 6:
+    case 7:
+      return changeHold(swarm, dice, agent);
     case 1:
       return swarm.apply({ type: agent.draining ? "AgentUndrained" : "AgentDrained", agent: id });
     case 2:
@@ -250,6 +253,18 @@ function changeAgent(swarm: SwarmFixture, dice: Dice): void {
         until: swarm.at + (dice.below(3) === 0 ? 60_000 : -dice.below(2)),
       });
   }
+}
+
+/** Places a hold on an agent or its type, lets it elapse, or ends it. */
+function changeHold(swarm: SwarmFixture, dice: Dice, { id, agentType }: AgentRow): void {
+  const target =
+    agentType === undefined || dice.below(2) === 0
+      ? ({ on: "agent", name: id } as const)
+      : ({ on: "type", name: agentType } as const);
+  const hold = swarm.state.holds[target.on].get(target.name);
+  if (hold === undefined) return swarm.hold(target.on, target.name, swarm.at + 60_000);
+  if (hold.timer === undefined) return swarm.apply({ type: "HoldEnded", ...target, reason: "operator" });
+  return swarm.apply({ type: "HoldElapsed", ...target });
 }
 
 function changeSettings(swarm: SwarmFixture, dice: Dice): void {

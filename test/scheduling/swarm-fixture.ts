@@ -19,6 +19,7 @@ import {
 } from "../../src/ids.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import type { Event, EventOf, FailureClass, TaskSpec } from "../../src/state/event.ts";
+import type { HoldScope } from "../../src/state/hold.ts";
 import type { Policy } from "../../src/state/policy.ts";
 import type { Receipt, TurnBases } from "../../src/state/receipt.ts";
 import type { KindSettings, ProjectSettings } from "../../src/state/settings.ts";
@@ -125,6 +126,10 @@ export class SwarmFixture {
 
   suspend(id: string, { kind: of = "k", until = this.at as number, step = 1 } = {}): void {
     this.apply({ type: "AgentSuspended", agent: agentId(id), kind: kind(of), until: instant(until), step });
+  }
+
+  hold(on: HoldScope, name: string, until = this.at + 60_000): void {
+    this.apply({ type: "HoldPlaced", on, name, until: instant(until), by: "operator" });
   }
 
   submit(id: string, overrides: TaskOverrides = {}): void {

@@ -16,9 +16,11 @@ import {
 
 /** For `toEqual`, to show the difference of two states. */
 export function describeState(state: SwarmState): unknown {
-  const { taskById, endedById, queueByKey, timers, ...rest } = state;
+  const { taskById, endedById, queueByKey, timers, holds, ...rest } = state;
+  const { changes: _, ...held } = holds;
   return plain({
     ...rest,
+    holds: held,
     taskById: [...taskById.values()].map((task) => {
       const { heapAt: _, partition: __, older: ___, newer: ____, userRow, projectRow, ...row } = task;
       return { ...row, queue: queueOf(task)?.key, countedIn: `${projectRow.project} ${userRow.user}` };
@@ -61,6 +63,7 @@ function describeTimer({ dueAt, order, due }: Timer): string {
     timeout: () => ("attempt" in due ? `${due.attempt.task}#${due.attempt.attempt}` : ""),
     "acquire-timeout": () => ("slot" in due ? `${due.slot.agent} ${due.slot.handle}` : ""),
     forget: () => ("agent" in due ? due.agent : ""),
+    hold: () => ("hold" in due ? `${due.hold.on} ${due.hold.name}` : ""),
   };
   return `${dueAt} ${order} ${due.kind} ${of[due.kind]()}`;
 }

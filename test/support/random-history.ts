@@ -93,6 +93,20 @@ const outcomes: ReportedOutcome[] = [
   { kind: "revoked" },
 ];
 
+/** With or without a time, of any scope. */
+function refusalOf(detail: number): ReportedOutcome {
+  const scopes = [undefined, "agent", "type", { resource: resourceName("gpt") }] as const;
+  const on = scopes[detail % 4];
+  return {
+    kind: "infrastructure",
+    error: detail % 3 === 0 ? "" : "quota",
+    refusal: {
+      ...(on === undefined ? {} : { on }),
+      ...(detail % 5 < 2 ? {} : { forMs: detail * 10 }),
+    },
+  };
+}
+
 /** The agents' knowledge, from the events alone. */
 export class Model {
   /** By `taskKey`. */
@@ -238,7 +252,7 @@ export class Model {
       task: one?.task ?? taskId("t0"),
       attempt: one?.attempt ?? attemptNumber(1),
       token: detail % 23 === 0 ? token("9.9") : (one?.token ?? token("1.1")),
-      outcome: outcomes[detail % outcomes.length] ?? { kind: "revoked" },
+      outcome: number === 7 ? refusalOf(detail) : (outcomes[detail % outcomes.length] ?? { kind: "revoked" }),
       jitter: detail / 1024,
     };
   }
@@ -322,6 +336,13 @@ function settingOf(pick: number, detail: number, number: number): SettingsComman
       return number < 3
         ? { type: "RemoveRate", agentType: "claude" }
         : { type: "SetRate", agentType: "claude", patch: { window: "per_minute", tokensMax: detail } };
+    case 9: {
+      const on = (["agent", "type", "resource"] as const)[detail % 3] ?? "agent";
+      const target = { on, name: { agent: `a${detail % 4}`, type: "claude", resource: "gpt" }[on] };
+      return number < 3
+        ? { type: "EndHold", ...target }
+        : { type: "PlaceHold", ...target, forMs: 1 + detail };
+    }
     case 8:
       return { type: "Pause", ...(number < 2 ? {} : { project }) };
     default:

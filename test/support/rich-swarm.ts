@@ -29,6 +29,7 @@ export function richSwarm(): SlotTurns {
   fallIdle(turns);
   learn(turns);
   takeTurns(turns);
+  refuse(turns);
   work(turns);
   holdSlots(turns);
   retry(turns);
@@ -176,6 +177,35 @@ function work(turns: SlotTurns): void {
     { type: "TrimAudit", firstIdx: batchIndex(3), reason: "retention" },
     { type: "Pause" },
   );
+}
+
+/** Holds of each scope, held and probed, and refusals in a row of one agent and of several. */
+function refuse(turns: SlotTurns): void {
+  const task = (id: string, of: string) => submit({ id: taskId(id), kind: kind(of), ...ofProject(0) });
+  const refused = (refusal: object): ReportedOutcome => ({ kind: "infrastructure", error: "quota", refusal });
+  turns.setResource("z", { slots: 1 });
+  turns.turn(
+    join("a7", { kinds: [kind("g")], agentType: "held" }),
+    join("a8", { kinds: [kind("h")], agentType: "held" }),
+    join("a9", { kinds: [kind("g")], agentType: "refused", maxConcurrent: 3 }),
+  );
+  turns.turn(task("g1", "g"), task("g2", "g"), task("h1", "h"));
+  turns.turn(...["g1", "g2", "h1"].map((id) => turns.report(id, refused({}))));
+  turns.passToDue();
+  for (const id of ["g1", "g2", "h1"]) while (turns.task(id).open === undefined) turns.passToDue();
+  turns.turn(
+    turns.report("g1", refused({ on: "type", forMs: 50 })),
+    turns.report("h1", refused({ on: { resource: resourceName("z") }, forMs: 60 })),
+  );
+  const { open } = turns.task("g2");
+  turns.turn(
+    acquire(`${open?.agent}-0`, "z", { holder: `${open?.incarnation}.${open?.number}` }),
+    acquire("a8-1", "z"),
+    { type: "PlaceHold", on: "agent", name: "a6", forMs: 70_000 },
+    { type: "PlaceHold", on: "type", name: "nobody", forMs: 80_000 },
+  );
+  turns.passToDue();
+  turns.passToDue();
 }
 
 /** A heartbeat: lists every assignment except the given number. */

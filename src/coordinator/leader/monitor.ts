@@ -147,6 +147,7 @@ function servingIn({ feasible, ineligible }: Receipt): number {
     unresponsive +
     suspended +
     (ineligible["rate-limited"] ?? 0) +
+    (ineligible["on-hold"] ?? 0) +
     (ineligible["failed-this-task"] ?? 0)
   );
 }

@@ -2,21 +2,26 @@
 // choice of rows that fit the answer (status.ts).
 
 import type { AgentStanding } from "../../../machines/agent.ts";
+import { headOf } from "../../cut-text.ts";
 import { type Instant, type Kind, NO_GROUP } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { ProcessFigures } from "../../process-watch.ts";
-import type { StatusResponse } from "../../protocol/schemas.ts";
+import type { HoldStatus, StatusResponse } from "../../protocol/schemas.ts";
 import type { ResourceStatus } from "../../protocol/slot-schemas.ts";
 import { collectSwarmMetrics, type SwarmMetrics, type VaporaAgent } from "../../scheduling/exact/vapora.ts";
 import { rateOpensAt, rateReserved } from "../../scheduling/gates.ts";
+import { lastHoldOn } from "../../scheduling/hold.ts";
 import { rounded } from "../../scheduling/rounded.ts";
 import { alphaAt, alphaSettingsAt } from "../../scheduling/slot-planner.ts";
+import { holdScopes } from "../../state/hold.ts";
+import { findHold, phaseOf } from "../../state/hold-rows.ts";
 import { usedOf, usedReturns } from "../../state/rate.ts";
 import { returnsOf, totalAt } from "../../state/rolling-window.ts";
 import type { BudgetSettings } from "../../state/settings.ts";
 import { utilisationOf } from "../../state/slot-rows.ts";
 import {
   type AgentRow,
+  type HoldRow,
   placesOf,
   type ResourceRow,
   runsTasks,
@@ -86,6 +91,7 @@ export function agentStatusOf(
           },
         }),
     ...(silentMs === undefined ? {} : { silentMs }),
+    ...onHoldOf(lastHoldOn(state, row)),
     ...(row.fencedAt === undefined ? {} : { fencedAt: row.fencedAt }),
     ...(outlivedMs === undefined ? {} : { outlivedMs }),
   };
@@ -115,7 +121,36 @@ function resourceStatusOf(state: SwarmState, row: ResourceRow, now: Instant): Re
     alphaFrom: from,
     holders: firstOf(holdings.values(), (slot) => partyOf(slot, slot.grantedAt, now)),
     waiters: firstOf(waiting.values(), (slot) => partyOf(slot, slot.requestedAt, now)),
+    ...resourceHoldOf(findHold(state, { on: "resource", name: resource })),
   };
+}
+
+// --- holds ----------------------------------------------------------------------------------------
+
+function onHoldOf(hold: HoldRow | undefined): Pick<AgentStatus, "onHold"> {
+  if (hold === undefined || hold.on === "resource") return {};
+  return { onHold: { on: hold.on, until: hold.until, phase: phaseOf(hold) } };
+}
+
+function resourceHoldOf(hold: HoldRow | undefined): Pick<ResourceStatus, "onHold"> {
+  return hold === undefined ? {} : { onHold: { until: hold.until, phase: phaseOf(hold) } };
+}
+
+/** As many as `status` shows, the first to end first. */
+export function holdStatusesOf({ holds }: SwarmState): HoldStatus[] {
+  return holdScopes
+    .flatMap((on) => [...holds[on].values()])
+    .sort((a, b) => a.until - b.until)
+    .slice(0, limits.holdsShownMax)
+    .map((hold) => ({
+      on: hold.on,
+      name: hold.name,
+      until: hold.until,
+      since: hold.placedAt,
+      phase: phaseOf(hold),
+      by: hold.by,
+      ...(hold.reason === undefined ? {} : { reason: headOf(hold.reason, limits.holdReasonShownCharacters) }),
+    }));
 }
 
 function partyOf({ agent, handle }: SlotLeaseRow, since: Instant | undefined, at: Instant) {

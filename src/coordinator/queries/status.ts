@@ -18,6 +18,7 @@ import { mostWithin, rowsWithin } from "./fitting.ts";
 import {
   agentStatusOf,
   budgetStatusOf,
+  holdStatusesOf,
   type ObservedSources,
   observedBy,
   rateStatusesOf,
@@ -54,6 +55,8 @@ const shares = {
   resources: 1 / 16,
   rest: 1 / 8,
 } as const;
+/** Of the whole answer, within the rest. */
+const holdsShare = 1 / 16;
 /** Of the whole answer too, within the share of the projects. */
 const usersShare = 1 / 4;
 /** The share in an answer of one table. */
@@ -98,6 +101,10 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
             bytesMax: room("projects"),
           });
   const rates = rowsWithin(part("rates", rateStatusesOf(state, now)), room("rates")).rows;
+  const holds = rowsWithin(
+    project === undefined && page === undefined ? holdStatusesOf(state) : [],
+    bytesMax * holdsShare,
+  ).rows;
   const { budget } = state.policy;
   const resources = rowsOf(
     mostWithin(part("resources", resourceStatuses(state, now)), {
@@ -145,6 +152,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
       ? {}
       : { budget: budgetStatusOf(state.ledger, budget, now) }),
     ...(rates.length === 0 ? {} : { rates }),
+    ...(holds.length === 0 ? {} : { holds }),
     resources,
     ...(isWhole ? {} : { omitted }),
     journal: sources.journal,

@@ -2,7 +2,7 @@
 // message is counted first against the agent's limits (agent-gate.ts), and shows that its agent lives (presence.ts).
 // Every decision is left to the turn (core/decide-agent.ts).
 
-import type { Command, Reply } from "../../core/command.ts";
+import type { Command, Reply, ReportedRefusal } from "../../core/command.ts";
 import { type Effect, sentAgain } from "../../core/effect.ts";
 import { headOf } from "../../cut-text.ts";
 import {
@@ -14,13 +14,15 @@ import {
   type Term,
 } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import { decode, encode, encodeText } from "../../protocol/codec.ts";
+import { decode, encode, encodeText, invalid } from "../../protocol/codec.ts";
 import { readQuickly } from "../../protocol/quick-checks.ts";
 import {
   agentIdSchema,
+  type CodedError,
   chunksSchema,
   groupIdSchema,
   type Heartbeat,
+  type HoldClaim,
   heartbeatSchema,
   joinRequestSchema,
   leaveRequestSchema,
@@ -334,6 +336,14 @@ export class AgentHandlers {
     });
   }
 
+  /** The error of a hold that would end later than a hold may, by this coordinator's clock. */
+  #endsTooLate({ hold }: ResultReport, where: string): CodedError | undefined {
+    const latest = this.#parts.clock.now() + limits.holdMsMax;
+    if (hold?.until === undefined || hold.until <= latest) return undefined;
+    const field = `${where}.hold.until`;
+    return invalid(`${field}: must be at most 7 days from now`, field);
+  }
+
   /** @returns undefined for an invalid request */
   #readResults(message: Message): ReadResults | undefined {
     const right = readQuickly(message.data, isRightResultRequest);
@@ -348,7 +358,9 @@ export class AgentHandlers {
     if (request === undefined) return undefined;
     const { body, reply } = request;
     const items = (results: readonly unknown[], list: string) =>
-      this.#intake.checkItems(results, resultSchema, list);
+      this.#intake.checkItems(results, resultSchema, list, (report, where) =>
+        this.#endsTooLate(report, where),
+      );
     const others = (body.others ?? []).map((other, at) => ({
       ...other,
       items: items(other.results, `others[${at}].results`),
@@ -375,6 +387,14 @@ function renewalJson(term: Term, verdicts: readonly (Verdict | undefined)[]): st
   return `${head},"others":[${others.map((isRenewed) => (isRenewed ? '{"renewed":true}' : "{}")).join(",")}]}`;
 }
 
+function refusalOf({ scope, forMs, until }: HoldClaim): ReportedRefusal {
+  return {
+    ...(scope === undefined ? {} : { on: scope }),
+    ...(forMs === undefined ? {} : { forMs }),
+    ...(until === undefined ? {} : { until }),
+  };
+}
+
 function reportedOutcome(report: ResultReport): Extract<Command, { type: "ReportResult" }>["outcome"] {
   const { tokens, encoding } = report;
   const spent = tokens === undefined ? {} : { tokens };
@@ -386,8 +406,14 @@ function reportedOutcome(report: ResultReport): Extract<Command, { type: "Report
     }
     case "revoked":
       return { kind: "revoked", ...spent };
-    case "failed":
     case "infrastructure":
+      return {
+        kind: "infrastructure",
+        error: headOf(report.error ?? "", limits.errorCharactersMax),
+        ...(report.hold === undefined ? {} : { refusal: refusalOf(report.hold) }),
+        ...spent,
+      };
+    case "failed":
     case "invalid":
       return {
         kind: report.outcome,

@@ -191,14 +191,22 @@ export class Intake {
     };
   }
 
-  /** Checks the items of a request. @param list name of the field */
-  checkItems<Item>(items: readonly unknown[], schema: z.ZodType<Item>, list: string): Items<Item> {
+  /** Checks the items of a request. @param list name of the field @param verdictOn the error of a right item that the
+   *  schema cannot judge */
+  checkItems<Item>(
+    items: readonly unknown[],
+    schema: z.ZodType<Item>,
+    list: string,
+    verdictOn: (item: Item, where: string) => CodedError | undefined = () => undefined,
+  ): Items<Item> {
     const right: Item[] = [];
     const wrongByPlace = new Map<number, CodedError>();
     for (const [place, item] of items.entries()) {
-      const checked = this.checkItem(item, schema, `${list}[${place}]`);
-      if (checked.ok) right.push(checked.value);
-      else wrongByPlace.set(place, checked);
+      const where = `${list}[${place}]`;
+      const checked = this.checkItem(item, schema, where);
+      const wrong = checked.ok ? verdictOn(checked.value, where) : checked;
+      if (checked.ok && wrong === undefined) right.push(checked.value);
+      else if (wrong !== undefined) wrongByPlace.set(place, wrong);
     }
     return new Items(right, wrongByPlace);
   }

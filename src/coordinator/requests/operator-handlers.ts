@@ -7,12 +7,14 @@ import type { RatePatch } from "../../core/settings-patch.ts";
 import { type Decoded, decode, invalid } from "../../protocol/codec.ts";
 import { agentRequestSchema, transferRequestSchema } from "../../protocol/schemas.ts";
 import {
+  holdRequestSchema,
   kindRequestSchema,
   pauseRequestSchema,
   policyRequestSchema,
   projectRequestSchema,
   rateRequestSchema,
   resourceRequestSchema,
+  unholdRequestSchema,
 } from "../../protocol/settings-schemas.ts";
 import { isOperatorVerb, type OperatorVerb } from "../../protocol/subjects.ts";
 import type { Message } from "../../transport/transport.ts";
@@ -80,6 +82,14 @@ const commandOf: Readonly<Record<Exclude<OperatorVerb, "transfer">, (data: Uint8
       type: "Resume",
       ...(project === undefined ? {} : { project }),
     })),
+    hold: reading(holdRequestSchema, ({ on, name, forMs, until }) => ({
+      type: "PlaceHold",
+      on,
+      name,
+      ...(forMs === undefined ? {} : { forMs }),
+      ...(until === undefined ? {} : { until }),
+    })),
+    unhold: reading(unholdRequestSchema, ({ on, name }) => ({ type: "EndHold", on, name })),
   };
 
 function reading<Schema extends z.ZodType>(schema: Schema, toCommand: (request: z.infer<Schema>) => Command) {

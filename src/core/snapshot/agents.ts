@@ -75,6 +75,7 @@ export class AgentReader {
       pastIncarnations: fields.optionalNames<Incarnation>("pastIncarnations"),
       recordByKind: new Map(),
       suspensionByKind: new Map(),
+      refusalsInARow: fields.whole("refusalsInARow"),
       forgetTimer: undefined,
     };
     if (row.confirmedNumber > row.lastNumber)

@@ -7,6 +7,7 @@ import { limits } from "../../limits.ts";
 import type { SwarmState } from "../../state/state.ts";
 import { AgentReader } from "./agents.ts";
 import { type Fields, refuse } from "./checked-fields.ts";
+import { HoldReader } from "./holds.ts";
 import { KindReader } from "./kinds.ts";
 import { groupByName, openedLine, parsedLines, type RowName } from "./line.ts";
 import { ProjectReader } from "./projects.ts";
@@ -122,6 +123,7 @@ class Parts {
     const projects = new ProjectReader(state);
     const agents = new AgentReader(state, timers);
     const slotLeases = new SlotLeaseReader(state, timers);
+    const holds = new HoldReader(state, timers);
     const queues = new QueueReader(state);
     const tasks = new TaskReader(state, timers, agents, queues);
     this.#kinds = kinds;
@@ -146,6 +148,8 @@ class Parts {
       attempt: (fields) => agents.readAttempt(fields),
       "slot-lease": (fields) => slotLeases.readSlotLease(fields),
       "ended-slot-lease": (fields) => slotLeases.readEnded(fields),
+      hold: (fields) => holds.readHold(fields),
+      "refusal-streak": (fields) => holds.readStreak(fields),
       queue: (fields) => queues.readQueue(fields),
       "queue-project": (fields) => queues.readProject(fields),
       "queue-user": (fields) => queues.readUser(fields),

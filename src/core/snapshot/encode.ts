@@ -4,6 +4,7 @@
 
 import type { SwarmState } from "../../state/state.ts";
 import { agentRows } from "./agents.ts";
+import { holdRows } from "./holds.ts";
 import { kindRows } from "./kinds.ts";
 import { type Row, sealedLine } from "./line.ts";
 import { projectRows } from "./projects.ts";
@@ -38,6 +39,7 @@ function partsOf(state: SwarmState): readonly Iterable<Row>[] {
     reservedTypeRows(state),
     agentRows(state),
     slotLeaseRows(state),
+    holdRows(state),
     queueRows(state),
     taskRows(state),
     [["end", {}]],

@@ -17,6 +17,8 @@ const rowGroups = [
   ["agent", "agent-record", "suspension", "attempt"],
   ["slot-lease"],
   ["ended-slot-lease"],
+  ["hold"],
+  ["refusal-streak"],
   ["queue", "queue-project", "queue-user", "partition"],
   ["task"],
   ["ended-task"],

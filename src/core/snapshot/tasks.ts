@@ -35,6 +35,7 @@ export function* taskRows(state: SwarmState): Generator<Row> {
       attempt: row.attempt,
       failures: row.failures,
       infrastructureFailures: row.infrastructureFailures,
+      refusals: row.refusals,
       lastAgent: row.lastAgent,
       failedBy: row.failedBy,
       releaseTimer: timerFields(row.releaseTimer),
@@ -102,6 +103,7 @@ export class TaskReader {
       attempt: fields.whole("attempt"),
       failures: fields.whole("failures", { max: spec.maxAttempts - 1 }),
       infrastructureFailures: fields.whole("infrastructureFailures"),
+      refusals: fields.whole("refusals"),
       lastAgent: fields.optionalText("lastAgent"),
       failedBy: failedByOf(fields),
       open: undefined,
@@ -200,8 +202,9 @@ export class TaskReader {
 
 /** Every attempt of the round except the open attempt counts as one class of failure. */
 function checkAttempts(row: TaskRow): void {
-  const { spec, state, attempt, attemptsBefore, open, failures, infrastructureFailures } = row;
-  const opened = attemptsBefore + failures + infrastructureFailures + (open === undefined ? 0 : 1);
+  const { spec, state, attempt, attemptsBefore, open, failures, infrastructureFailures, refusals } = row;
+  const closed = attemptsBefore + failures + infrastructureFailures + refusals;
+  const opened = closed + (open === undefined ? 0 : 1);
   if (attempt !== opened) refuse(`task ${spec.id} is at attempt ${attempt} after ${opened}`);
   if (
     open !== undefined &&

@@ -268,5 +268,6 @@ function isReportOf({ outcome, result }: ResultObserved, event: Event): boolean 
     return outcome === "completed" && isResultOf(event, { result: result ?? "" });
   if (!("failure" in event) || outcome === "completed") return false;
   const reported = outcome === "revoked" ? "aborted" : outcome;
-  return event.failure.class === reported;
+  const recorded = event.failure.class === "refused" ? "infrastructure" : event.failure.class;
+  return recorded === reported;
 }

@@ -4,7 +4,7 @@
 
 import { taskKey } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import type { Event, TaskSpec } from "../../state/event.ts";
+import type { Event, FailureClass, TaskSpec } from "../../state/event.ts";
 import { refOf } from "../../state/task-rows.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
 import { type CommittedLog, newestRound, type TaskHistory } from "./committed-log.ts";
@@ -23,7 +23,7 @@ export function checkTaskLives(line: CommittedLog): Violation[] {
   return line.faults.map((sentence) => ({ promise: "P2", checker: "task-histories", sentence }));
 }
 
-/** At most `maxAttempts` attempts fail per round. Infrastructure failures do not count. */
+/** At most `maxAttempts` attempts fail per round. Refusals by infrastructure do not count. */
 export function checkAttempts(line: CommittedLog): Violation[] {
   return [...line.taskById.values()].flatMap(({ rounds, attempts }) =>
     rounds.flatMap(({ round, spec }) => {
@@ -55,8 +55,10 @@ export function checkRetries(observations: readonly Observation[], line: Committ
   );
 }
 
+const uncounted: ReadonlySet<FailureClass> = new Set(["infrastructure", "refused"]);
+
 function isCounted(event: Event): boolean {
-  return !("failure" in event) || event.failure.class !== "infrastructure";
+  return !("failure" in event) || !uncounted.has(event.failure.class);
 }
 
 export function checkAccepted(

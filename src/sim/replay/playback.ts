@@ -335,12 +335,16 @@ export class Playback {
       durationMs: Math.max(durationMs, known?.durationMs ?? 0),
       tokens,
       error: "",
+      refusal: undefined,
       jitter: MEAN_JITTER,
       release: known?.release,
     };
   }
 
-  #endOf(open: OpenAttempt, { outcome, tokens, error, jitter }: RecordedAttempt): Command | undefined {
+  #endOf(
+    open: OpenAttempt,
+    { outcome, tokens, error, jitter, refusal }: RecordedAttempt,
+  ): Command | undefined {
     const row = this.#state.agentById.get(open.agent);
     if (row === undefined || findOpen(this.#state, row, open) !== open || open.state === "revoked")
       return undefined;
@@ -354,8 +358,10 @@ export class Playback {
     switch (outcome) {
       case "completed":
         return report({ kind: "completed", result: "", digest: noDigest });
-      case "failed":
       case "infrastructure":
+      case "refused":
+        return report({ kind: "infrastructure", error, ...(refusal === undefined ? {} : { refusal }) });
+      case "failed":
       case "invalid":
         return report({ kind: outcome, error });
       case "aborted":

@@ -3,7 +3,7 @@
 // running the workload again (playback.ts).
 
 import { apply } from "../../core/apply.ts";
-import type { Command } from "../../core/command.ts";
+import type { Command, ReportedRefusal } from "../../core/command.ts";
 import { departureErrors } from "../../core/decide-agent.ts";
 import { causeOf } from "../../core/recorded-inputs.ts";
 import type { RecordedBatch } from "../../core/reproduction.ts";
@@ -11,6 +11,7 @@ import { jitterOf } from "../../core/retry.ts";
 import { encodeState } from "../../core/snapshot/encode.ts";
 import { type AgentId, attemptKey, type Instant, type TaskRef, taskKey } from "../../ids.ts";
 import type { Event, EventOf } from "../../state/event.ts";
+import type { Refusal } from "../../state/hold.ts";
 import { passTo } from "../../state/journal-time.ts";
 import { findSlotLease, slotLeaseKey } from "../../state/slot-rows.ts";
 import { emptyState, runsTasks, type SwarmState } from "../../state/state.ts";
@@ -27,6 +28,7 @@ export type AttemptOutcome =
   | "completed"
   | "failed"
   | "infrastructure"
+  | "refused"
   | "invalid"
   | "aborted"
   | "timed-out"
@@ -42,6 +44,8 @@ export interface RecordedAttempt {
   readonly durationMs: number;
   readonly tokens: number | undefined;
   readonly error: string;
+  /** What the report asked to hold; `until` relative to its end. */
+  readonly refusal: ReportedRefusal | undefined;
   /** With which its retry was spread, [0, 1). */
   readonly jitter: number;
   /** Until the agent confirmed that a revoked attempt stopped, ms, and the tokens that it then reported. */
@@ -191,6 +195,11 @@ export class Recorder {
       case "AgentLeft":
         // The join that fenced a session is the input.
         return event.reason === "fenced" ? undefined : this.#input(event, [event], 0, at);
+      case "HoldPlaced":
+        // The hold of a report follows from the report.
+        return event.by === "operator" ? this.#input(event, [event], 0, at) : undefined;
+      case "HoldEnded":
+        return event.reason === "operator" ? this.#input(event, [event], 0, at) : undefined;
       case "SlotAwaited":
       case "SlotGranted":
         this.#leaseByKey.set(
@@ -221,7 +230,9 @@ export class Recorder {
     const row = this.#state.taskById.get(event);
     const retryAt = event.type === "AttemptFailed" ? event.retryAt : undefined;
     const jitter = row === undefined ? 0 : jitterOf(row, failure.class, { failedAt: at, retryAt });
-    const attempt = this.#add(event, failure.class, latencyMs, tokens, { error: failure.error, jitter });
+    const refusal = "refusal" in event ? relative(event.refusal, at) : undefined;
+    const details = { error: failure.error, jitter, refusal };
+    const attempt = this.#add(event, failure.class, latencyMs, tokens, details);
     if (event.type !== "TaskFailed" && event.revoked === true)
       this.#revoked.set(attemptKey(event), { attempt, at });
   }
@@ -252,9 +263,17 @@ export class Recorder {
     outcome: AttemptOutcome,
     durationMs: number,
     tokens?: number,
-    { error = "", jitter = 0 }: { readonly error?: string; readonly jitter?: number } = {},
+    { error = "", jitter = 0, refusal }: AttemptDetails = {},
   ): RecordedAttempt {
-    const attempt: RecordedAttempt = { outcome, durationMs, tokens, error, jitter, release: undefined };
+    const attempt: RecordedAttempt = {
+      outcome,
+      durationMs,
+      tokens,
+      error,
+      refusal,
+      jitter,
+      release: undefined,
+    };
     const key = taskKey(ref);
     const known = this.#attemptsByTask.get(key);
     if (known === undefined) this.#attemptsByTask.set(key, [attempt]);
@@ -284,6 +303,19 @@ export class Recorder {
   }
 }
 
+interface AttemptDetails {
+  readonly error?: string;
+  readonly jitter?: number;
+  readonly refusal?: ReportedRefusal | undefined;
+}
+
+/** In a playback the attempt ends at another instant. */
+function relative(refusal: Refusal | undefined, at: Instant): ReportedRefusal | undefined {
+  if (refusal?.until === undefined) return refusal;
+  const { until, ...rest } = refusal;
+  return { ...rest, forMs: until - at };
+}
+
 /** Events that bring something from outside, whoever runs the tasks. */
 const inputTypes: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
   "TaskRescheduled",
@@ -305,6 +337,8 @@ const inputTypes: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
   "ResourceRemoved",
   "RateConfigured",
   "RateRemoved",
+  "HoldPlaced",
+  "HoldEnded",
   "ProjectPaused",
   "ProjectResumed",
   "SwarmPaused",

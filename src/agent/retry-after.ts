@@ -1,0 +1,71 @@
+// The time until a provider takes work again, as the headers of its refusal say: `Retry-After`, or else the
+// `x-ratelimit-reset…` headers of the limits that are used up. Times that cannot be read are ignored.
+
+import type { IncomingHttpHeaders } from "node:http";
+import { limits } from "../limits.ts";
+
+/** @param nowMs of this machine; a `Date` header takes its place, so that a wrong clock does no harm
+ *  @returns ms ≥ 0, at most `limits.holdMsMax`; undefined without a time */
+export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
+  const now = dateMs(textOf(headers.date)) ?? nowMs;
+  const said = textOf(headers["retry-after"]);
+  const waitMs = secondsMs(said) ?? untilMs(dateMs(said), now) ?? resetMs(headers, now);
+  return waitMs === undefined ? undefined : Math.min(limits.holdMsMax, Math.max(0, Math.ceil(waitMs)));
+}
+
+const RESET = /^x-ratelimit-reset(.*)$/;
+
+/** The latest reset of the limits without anything remaining; a limit without that header counts as used up. */
+function resetMs(headers: IncomingHttpHeaders, now: number): number | undefined {
+  let latest: number | undefined;
+  for (const [name, value] of Object.entries(headers)) {
+    const suffix = RESET.exec(name)?.[1];
+    if (suffix === undefined || Number(textOf(headers[`x-ratelimit-remaining${suffix}`]) || 0) > 0) continue;
+    const said = textOf(value);
+    const waitMs = resetSecondsMs(said, now) ?? durationMs(said) ?? untilMs(dateMs(said), now);
+    if (waitMs !== undefined && (latest === undefined || waitMs > latest)) latest = waitMs;
+  }
+  return latest;
+}
+
+/** `12` or `0.5`. */
+function secondsMs(said: string): number | undefined {
+  return /^\d{1,12}(\.\d+)?$/.test(said) ? Number(said) * 1_000 : undefined;
+}
+
+/** Seconds from now, or since the Unix epoch: seconds or ms. No window of a quota lasts thirty years. */
+function resetSecondsMs(said: string, now: number): number | undefined {
+  const number = /^\d{1,14}(\.\d+)?$/.test(said) ? Number(said) : undefined;
+  if (number === undefined) return undefined;
+  if (number >= EPOCH_MS) return number - now;
+  return number >= EPOCH_SECONDS ? number * 1_000 - now : number * 1_000;
+}
+
+const EPOCH_SECONDS = 1e9;
+const EPOCH_MS = 1e12;
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `6m0s`, `1.5s`, `20ms`. */
+function durationMs(said: string): number | undefined {
+  if (!/^(\d{1,9}(\.\d+)?(ms|s|m|h|d))+$/.test(said)) return undefined;
+  let sum = 0;
+  for (const [, number, unit = ""] of said.matchAll(/([\d.]+)(ms|s|m|h|d)/g))
+    sum += Number(number) * (unitMs[unit] ?? 0);
+  return sum;
+}
+
+/** An HTTP date, or a date of RFC 3339. */
+function dateMs(said: string): number | undefined {
+  if (!/^(\w{3}, |\d{4}-\d\d-\d\dT)/.test(said)) return undefined;
+  const ms = Date.parse(said);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+function untilMs(dateMsOrNone: number | undefined, now: number): number | undefined {
+  return dateMsOrNone === undefined ? undefined : dateMsOrNone - now;
+}
+
+function textOf(value: string | string[] | undefined): string {
+  return (Array.isArray(value) ? (value[0] ?? "") : (value ?? "")).trim();
+}

@@ -1,0 +1,98 @@
+// Holds: by a refused attempt, by an operator, and their end. Not here: the rules for refused attempts
+// (scheduling/hold.ts).
+
+import { InvalidValueError } from "../errors.ts";
+import type { Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { Event, HoldEndReason } from "../state/event.ts";
+import type { HoldTarget, Refusal } from "../state/hold.ts";
+import { findHold, holdsProbedBy, holdsProbedByLease } from "../state/hold-rows.ts";
+import { nearMisses } from "../state/near-miss.ts";
+import type { HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
+import type { CommandOf, ReportedRefusal } from "./command.ts";
+import type { Decision } from "./decision.ts";
+
+/** A reported refusal as the journal keeps it. A time that has passed is no time: the agent's clock may be wrong. */
+export function refusalAt({ on, forMs, until }: ReportedRefusal, at: Instant): Refusal {
+  const end = forMs === undefined ? until : at + forMs;
+  const isFuture = end !== undefined && end > at;
+  return {
+    ...(on === undefined ? {} : { on }),
+    ...(isFuture ? { until: (at + bounded(end - at)) as Instant } : {}),
+  };
+}
+
+/** The ends of the holds that an attempt probed. @param attempt still open, and not refused */
+export function endsOfProbed(state: SwarmState, attempt: OpenAttempt): readonly Event[] {
+  return holdsProbedBy(state, attempt).map((hold) => ended(hold, "probed"));
+}
+
+/** The ends of the holds that a released slot lease probed. @param lease still held */
+export function endsOfProbedLease(state: SwarmState, lease: SlotLeaseRow): readonly Event[] {
+  return holdsProbedByLease(state, lease)
+    .filter(({ probe }) => probe?.number === undefined)
+    .map((hold) => ended(hold, "probed"));
+}
+
+export function decidePlaceHold(
+  state: SwarmState,
+  { on, name, forMs, until }: CommandOf<"PlaceHold">,
+  at: Instant,
+): Decision {
+  requireTarget(state, { on, name });
+  const end = endOf({ forMs, until }, at);
+  const current = findHold(state, { on, name });
+  const settings = { on, name, until: end };
+  const isSame = current?.timer !== undefined && current.until === end;
+  const placed: Event = { type: "HoldPlaced", on, name, until: end, by: "operator" };
+  const events = isSame ? [] : [...roomFor(state, { on, name }), placed];
+  return { events, reply: { kind: "set", settings, changed: events.length > 0 } };
+}
+
+export function decideEndHold(state: SwarmState, { on, name }: CommandOf<"EndHold">): Decision {
+  const hold = findHold(state, { on, name });
+  if (hold === undefined) requireTarget(state, { on, name });
+  const events = hold === undefined ? [] : [ended(hold, "operator")];
+  return { events, reply: { kind: "set", settings: null, changed: events.length > 0 } };
+}
+
+/** The end of another hold, where a hold on one more type needs its room: of the hold that ends first. */
+export function roomFor({ holds }: SwarmState, { on, name }: HoldTarget): readonly Event[] {
+  if (on !== "type" || holds.type.has(name) || holds.type.size < limits.holdsMax) return [];
+  const [first] = [...holds.type.values()].toSorted((a, b) => a.until - b.until);
+  return first === undefined ? [] : [ended(first, "displaced")];
+}
+
+function ended({ on, name }: HoldRow, reason: HoldEndReason): Event {
+  return { type: "HoldEnded", on, name, reason };
+}
+
+function bounded(holdMs: number): number {
+  return Math.max(limits.holdMsMin, Math.min(limits.holdMsMax, holdMs));
+}
+
+/** @throws InvalidValueError */
+function endOf(
+  { forMs, until }: { readonly forMs: number | undefined; readonly until: Instant | undefined },
+  at: Instant,
+): Instant {
+  const field = forMs === undefined ? "until" : "forMs";
+  if ((forMs === undefined) === (until === undefined))
+    throw new InvalidValueError("hold: name either forMs or until", { field: "forMs" });
+  const holdMs = forMs ?? (until as Instant) - at;
+  if (holdMs <= 0)
+    throw new InvalidValueError(`${field}: a hold ends in the future, and this is over`, { field });
+  if (holdMs > limits.holdMsMax)
+    throw new InvalidValueError(`${field}: a hold lasts at most 7 days (${limits.holdMsMax} ms)`, { field });
+  return (at + bounded(holdMs)) as Instant;
+}
+
+/** @throws InvalidValueError for an unknown agent or resource. A type is free: its agents may come later */
+function requireTarget(state: SwarmState, { on, name }: HoldTarget): void {
+  const known: ReadonlyMap<string, unknown> | undefined =
+    on === "agent" ? state.agentById : on === "resource" ? state.resourceByName : undefined;
+  if (known === undefined || known.has(name)) return;
+  const near = nearMisses(name, known.keys() as Iterable<never>);
+  const hint = near.length === 0 ? "" : `; did you mean ${near.join(", ")}?`;
+  throw new InvalidValueError(`name: there is no ${on} ${name}${hint}`, { field: "name" });
+}

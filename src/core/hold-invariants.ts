@@ -1,0 +1,64 @@
+// Numbered checks of holds (docs/invariants.md). On the hot path `openProbes` and `openLeaseProbes` assert the same.
+
+import type { AgentId, ResourceName } from "../ids.ts";
+import { holdScopes } from "../state/hold.ts";
+import { phaseOf } from "../state/hold-rows.ts";
+import { findSlotLease } from "../state/slot-rows.ts";
+import type { HoldRow, OpenAttempt, SwarmState } from "../state/state.ts";
+import type { Invariant } from "./invariant.ts";
+
+export const holdInvariants: readonly Invariant[] = [
+  { number: 51, name: "one-probe-a-hold", find: oneProbeAHold },
+  { number: 52, name: "holds-are-on-what-exists", find: holdsAreOnWhatExists },
+];
+
+/** Since the end of a hold's time, at most one attempt, or one lease, was opened at what is on hold. */
+function* oneProbeAHold(state: SwarmState): Generator<string> {
+  for (const on of holdScopes) {
+    for (const hold of state.holds[on].values()) {
+      if (phaseOf(hold) === "probing" && !isUnderWay(state, hold))
+        yield `${on} ${hold.name} is probed by nothing that runs`;
+      if (on === "resource") continue;
+      for (const open of attemptsAt(state, hold)) {
+        const isProbe = hold.probe?.agent === open.agent && hold.probe.number === open.number;
+        if (open.assignedAt > hold.placedAt && open.assignedAt >= hold.until && !isProbe)
+          yield `attempt ${open.task}#${open.attempt} runs at ${on} ${hold.name}, which is on hold`;
+      }
+    }
+  }
+}
+
+function isUnderWay({ agentById, ...state }: SwarmState, { probe }: HoldRow): boolean {
+  if (probe === undefined) return false;
+  if (probe.number === undefined)
+    return (
+      probe.handle !== undefined &&
+      findSlotLease({ agentById, ...state }, probe.agent, probe.handle)?.state === "held"
+    );
+  const open = agentById.get(probe.agent)?.open.get(probe.number);
+  return open !== undefined && open.state !== "revoked";
+}
+
+function* attemptsAt(state: SwarmState, { on, name }: HoldRow): Generator<OpenAttempt> {
+  for (const agent of state.agentById.values()) {
+    if (on === "agent" && agent.id !== name) continue;
+    for (const open of agent.open.values())
+      if (open.state !== "revoked" && (on === "agent" || open.agentType === name)) yield open;
+  }
+}
+
+function* holdsAreOnWhatExists(state: SwarmState): Generator<string> {
+  for (const on of holdScopes) {
+    for (const [name, hold] of state.holds[on]) {
+      if (hold.on !== on || hold.name !== name)
+        yield `the hold on ${hold.on} ${hold.name} is kept as ${name}`;
+      if (hold.timer !== undefined && hold.timer.dueAt !== hold.until)
+        yield `the hold on ${on} ${name} ends at another instant than its timer`;
+      if (hold.timer !== undefined && hold.probe !== undefined)
+        yield `${on} ${name} is probed before its hold ends`;
+      if (on === "agent" && !state.agentById.has(name as AgentId)) yield `unknown agent ${name} is on hold`;
+      if (on === "resource" && !state.resourceByName.has(name as ResourceName))
+        yield `unknown resource ${name} is on hold`;
+    }
+  }
+}

@@ -1,0 +1,124 @@
+// When a refused attempt puts its agent, the agent's type or a resource on hold, and when a hold ends. Pure rules;
+// `decide` makes the events. Not here: the effect of a hold on tasks (eligibility.ts) and on slots (slot-planner.ts).
+//
+//    refused, with a time                          → on hold until then
+//    limits.refusalsBeforeHold refusals in a row   → on hold for limits.holdBackoffMs: the agent, or its type if
+//                                                    several of the type's agents were refused
+//    time over → one probe → not refused: hold ends · refused: hold renewed, a guessed time doubled
+
+import type { Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { agentOf } from "../state/agent-rows.ts";
+import type { EventOf } from "../state/event.ts";
+import type { HoldPhase, HoldTarget, Refusal } from "../state/hold.ts";
+import { findHold, holdsOn, holdsProbedBy, phaseOf } from "../state/hold-rows.ts";
+import type { AgentRow, HoldRow, OpenAttempt, SwarmState } from "../state/state.ts";
+
+type HoldPlaced = EventOf<"HoldPlaced">;
+
+export interface RefusalVerdict {
+  /** `infrastructure`: the refusal counts, and the task pauses · `refused`: it counts towards no limit. */
+  readonly class: "infrastructure" | "refused";
+  /** With `refused`: when the task may start again; absent: at once, elsewhere or after the hold. */
+  readonly retryAt?: Instant;
+  readonly holds: readonly HoldPlaced[];
+}
+
+const counted: RefusalVerdict = { class: "infrastructure", holds: [] };
+
+/**
+ * What a refused attempt leads to.
+ * @param attempt still open
+ * @param refusal `until` is later than `at`, or absent
+ */
+export function verdictOnRefusal(
+  state: SwarmState,
+  attempt: OpenAttempt,
+  refusal: Refusal & { readonly error: string },
+  at: Instant,
+): RefusalVerdict {
+  const said = { reportedBy: attempt.agent, ...(refusal.error === "" ? {} : { reason: refusal.error }) };
+  if (refusal.until !== undefined) return verdictWithTime(state, attempt, refusal, refusal.until, said);
+  const guess = (target: HoldTarget, step: number): HoldPlaced => {
+    const { on, name } = target;
+    return { type: "HoldPlaced", on, name, until: guessedEnd(at, step), by: "refusals", step, ...said };
+  };
+  const probed = holdsProbedBy(state, attempt);
+  if (probed.length > 0) {
+    const holds = probed.map((hold) => guess(hold, (hold.step ?? 0) + 1));
+    // The task of a refused probe lets another task make the next probe: its own handler may be the reason.
+    const retryAt = (Math.max(...holds.map(({ until }) => until)) + limits.retryBackoffMs) as Instant;
+    return { class: "refused", retryAt, holds };
+  }
+  if (holdsOn(state, { id: attempt.agent, agentType: attempt.agentType }).length > 0)
+    return { class: "refused", holds: [] };
+  const target = targetOfStreak(state, attempt, refusal);
+  return target === undefined ? counted : { class: "refused", holds: [guess(target, 1)] };
+}
+
+function verdictWithTime(
+  state: SwarmState,
+  attempt: OpenAttempt,
+  refusal: Refusal,
+  until: Instant,
+  said: Pick<HoldPlaced, "reportedBy" | "reason">,
+): RefusalVerdict {
+  const target = targetOf(state, attempt, refusal.on);
+  const current = findHold(state, target);
+  const isHeld = current !== undefined && phaseOf(current) === "held";
+  const holds: HoldPlaced[] =
+    isHeld && current.until >= until ? [] : [{ type: "HoldPlaced", ...target, until, by: "agent", ...said }];
+  // No other agent has another resource of this name, so the task waits for the end of the hold.
+  const isEverywhere = target.on === "resource";
+  const retryAt = isEverywhere ? (isHeld ? Math.max(current.until, until) : until) : undefined;
+  return { class: "refused", holds, ...(retryAt === undefined ? {} : { retryAt: retryAt as Instant }) };
+}
+
+/** An agent without a type, and a resource that is not set, leave the agent as the target. */
+function targetOf(state: SwarmState, { agent, agentType }: OpenAttempt, on: Refusal["on"]): HoldTarget {
+  if (on === "type" && agentType !== undefined) return { on: "type", name: agentType };
+  if (typeof on === "object" && state.resourceByName.has(on.resource))
+    return { on: "resource", name: on.resource };
+  return { on: "agent", name: agent };
+}
+
+/**
+ * The target that one more refusal in a row puts on hold. Refusals of one agent alone hold the agent: one broken agent
+ * must not stop its type.
+ */
+function targetOfStreak(
+  state: SwarmState,
+  { agent, agentType }: OpenAttempt,
+  { on }: Refusal,
+): HoldTarget | undefined {
+  const ofType = agentType === undefined ? undefined : state.refusalsByType.get(agentType);
+  if (agentType !== undefined && ofType !== undefined && (on === undefined || on === "type")) {
+    const areSeveral = ofType.agent !== agent;
+    if (areSeveral && ofType.count + 1 >= limits.refusalsBeforeHold) return { on: "type", name: agentType };
+  }
+  const own = agentOf(state, agent).refusalsInARow + 1;
+  return own >= limits.refusalsBeforeHold ? { on: "agent", name: agent } : undefined;
+}
+
+function guessedEnd(at: Instant, step: number): Instant {
+  let holdMs: number = limits.holdBackoffMs;
+  for (let doubled = 1; doubled < step && holdMs < limits.holdBackoffMsMax; doubled += 1) holdMs *= 2;
+  return (at + Math.min(holdMs, limits.holdBackoffMsMax)) as Instant;
+}
+
+/**
+ * How far holds keep an agent from tasks: `held` while one of them has not elapsed or has its probe under way, `due`
+ * when its next task is the probe; undefined without holds. Constant time.
+ */
+export function holdAt(state: SwarmState, agent: AgentRow): Exclude<HoldPhase, "probing"> | undefined {
+  const holds = holdsOn(state, agent);
+  if (holds.length === 0) return undefined;
+  return holds.every((hold) => phaseOf(hold) === "due") ? "due" : "held";
+}
+
+/** The hold that keeps an agent longest from tasks. */
+export function lastHoldOn(state: SwarmState, agent: AgentRow): HoldRow | undefined {
+  let last: HoldRow | undefined;
+  for (const hold of holdsOn(state, agent)) if (last === undefined || hold.until > last.until) last = hold;
+  return last;
+}

@@ -1,0 +1,180 @@
+// How holds change the state: placing, the end of their time, the one probe, and refusals in a row. Every assignment
+// and every grant passes here, so that nothing reaches what is on hold except the probe. Not here: when a hold is
+// placed or ended (scheduling/hold.ts).
+
+import { assert } from "../assert.ts";
+import type { AgentId, Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { EventOf } from "./event.ts";
+import type { HoldPhase, HoldProbe, HoldTarget, Refusal } from "./hold.ts";
+import type { AgentRow, HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "./state.ts";
+import { startTimer, stopTimer } from "./task-rows.ts";
+
+export function placeHold(state: SwarmState, event: EventOf<"HoldPlaced">, at: Instant): void {
+  const { on, name, until, by, step, reason } = event;
+  assert(until > at, `the hold on ${on} ${name} ends in the future`);
+  const holds = state.holds[on];
+  const known = holds.get(name);
+  if (known?.timer !== undefined) stopTimer(state, known.timer);
+  const hold: HoldRow = {
+    on,
+    name,
+    placedAt: known?.placedAt ?? at,
+    until,
+    by,
+    step,
+    reason,
+    timer: undefined,
+    probe: undefined,
+  };
+  hold.timer = startTimer(state, until, { kind: "hold", hold });
+  holds.set(name, hold);
+  state.holds.changes += 1;
+  if (on === "type") state.refusalsByType.delete(name);
+  const agent = on === "agent" ? state.agentById.get(name as AgentId) : undefined;
+  if (agent !== undefined) agent.refusalsInARow = 0;
+}
+
+export function elapseHold(state: SwarmState, event: EventOf<"HoldElapsed">): void {
+  const hold = findHold(state, event);
+  assert(hold?.timer !== undefined, `the time of the hold on ${event.on} ${event.name} ends once`);
+  stopTimer(state, hold.timer);
+  hold.timer = undefined;
+  state.holds.changes += 1;
+}
+
+export function endHold(state: SwarmState, event: EventOf<"HoldEnded">): void {
+  assert(findHold(state, event) !== undefined, `${event.on} ${event.name} is on hold`);
+  dropHold(state, event);
+}
+
+/** Removes a hold, if any. */
+export function dropHold(state: SwarmState, { on, name }: HoldTarget): void {
+  const hold = state.holds[on].get(name);
+  if (hold?.timer !== undefined) stopTimer(state, hold.timer);
+  if (state.holds[on].delete(name)) state.holds.changes += 1;
+}
+
+export function findHold({ holds }: SwarmState, { on, name }: HoldTarget): HoldRow | undefined {
+  return holds[on].get(name);
+}
+
+export function phaseOf({ timer, probe }: HoldRow): HoldPhase {
+  if (timer !== undefined) return "held";
+  return probe === undefined ? "due" : "probing";
+}
+
+/** Whether an agent or a type is on hold: nearly always false, and then no row is read. */
+export function holdsWork({ holds }: SwarmState): boolean {
+  return holds.agent.size + holds.type.size > 0;
+}
+
+/** The holds that keep tasks from an agent: its own and its type's. */
+export function holdsOn(
+  state: SwarmState,
+  { id, agentType }: Pick<AgentRow, "id" | "agentType">,
+): readonly HoldRow[] {
+  if (!holdsWork(state)) return none;
+  const own = state.holds.agent.get(id);
+  const ofType = agentType === undefined ? undefined : state.holds.type.get(agentType);
+  if (own === undefined) return ofType === undefined ? none : [ofType];
+  return ofType === undefined ? [own] : [own, ofType];
+}
+
+const none: readonly HoldRow[] = [];
+
+/** The holds that an attempt probes: nearly always none. */
+export function holdsProbedBy(state: SwarmState, attempt: OpenAttempt): readonly HoldRow[] {
+  const { holds } = state;
+  if (!holdsWork(state) && holds.resource.size === 0) return none;
+  const work = holdsOn(state, { id: attempt.agent, agentType: attempt.agentType });
+  return [...work, ...holds.resource.values()].filter(({ probe }) => isProbe(probe, attempt));
+}
+
+function isProbe(probe: HoldProbe | undefined, { agent, number }: OpenAttempt): boolean {
+  return probe !== undefined && probe.agent === agent && probe.number === number;
+}
+
+/** The resource holds that a slot lease probes. */
+export function holdsProbedByLease(
+  state: SwarmState,
+  { agent, handle }: Pick<SlotLeaseRow, "agent" | "handle">,
+): readonly HoldRow[] {
+  if (state.holds.resource.size === 0) return none;
+  return [...state.holds.resource.values()].filter(
+    ({ probe }) => probe?.agent === agent && probe.handle === handle,
+  );
+}
+
+/** Notes an assignment: to an agent on hold it is the probe. */
+export function openProbes(state: SwarmState, attempt: OpenAttempt): void {
+  for (const hold of holdsOn(state, { id: attempt.agent, agentType: attempt.agentType })) {
+    assert(phaseOf(hold) === "due", `${hold.on} ${hold.name} is on hold, and is probed once at a time`);
+    hold.probe = { agent: attempt.agent, number: attempt.number };
+    state.holds.changes += 1;
+  }
+}
+
+/** Notes that an attempt ended, or no longer says anything about a hold. */
+export function closeProbes(state: SwarmState, attempt: OpenAttempt): void {
+  for (const hold of holdsProbedBy(state, attempt)) {
+    hold.probe = undefined;
+    state.holds.changes += 1;
+  }
+}
+
+/** Notes a grant: of a resource on hold it is the probe. */
+export function openLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
+  if (state.holds.resource.size === 0) return;
+  for (const resource of lease.needs.keys()) {
+    const hold = state.holds.resource.get(resource);
+    if (hold === undefined) continue;
+    assert(phaseOf(hold) === "due", `resource ${resource} is on hold, and is probed once at a time`);
+    const attempt = attemptOf(state, lease);
+    const { agent, handle } = lease;
+    hold.probe = { agent, handle, ...(attempt === undefined ? {} : { number: attempt.number }) };
+  }
+}
+
+/** Notes a release. A lease that an attempt acquired is judged by the attempt's end. */
+export function closeLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
+  for (const hold of holdsProbedByLease(state, lease))
+    if (hold.probe?.number === undefined) hold.probe = undefined;
+}
+
+/** The running attempt whose handler acquired the lease: a handler's holder is `incarnation.assignment number`. */
+function attemptOf(state: SwarmState, { agent, holder }: SlotLeaseRow): OpenAttempt | undefined {
+  if (holder === undefined) return undefined;
+  for (const open of state.agentById.get(agent)?.open.values() ?? [])
+    if (open.state !== "revoked" && `${open.incarnation}.${open.number}` === holder) return open;
+  return undefined;
+}
+
+/** Whether a resource may be granted now; as the probe, while its hold is due. */
+export function isGrantable({ holds }: SwarmState, resource: string): boolean {
+  if (holds.resource.size === 0) return true;
+  const hold = holds.resource.get(resource);
+  return hold === undefined || phaseOf(hold) === "due";
+}
+
+/** Counts a refusal without a time that placed no hold. */
+export function countRefusal(state: SwarmState, attempt: OpenAttempt, refusal: Refusal): void {
+  const agent = state.agentById.get(attempt.agent);
+  if (agent !== undefined) agent.refusalsInARow += 1;
+  const { agentType } = attempt;
+  if (agentType === undefined || (refusal.on !== undefined && refusal.on !== "type")) return;
+  const { refusalsByType } = state;
+  const before = refusalsByType.get(agentType);
+  const isAlone = before === undefined || before.agent === attempt.agent;
+  const streak = { count: (before?.count ?? 0) + 1, ...(isAlone ? { agent: attempt.agent } : {}) };
+  refusalsByType.set(agentType, streak);
+  const [oldest] = refusalsByType.keys();
+  if (refusalsByType.size > limits.holdsMax && oldest !== undefined) refusalsByType.delete(oldest);
+}
+
+/** A completed attempt ends the refusals in a row. */
+export function forgetRefusals(state: SwarmState, { agent, agentType }: OpenAttempt): void {
+  const row = state.agentById.get(agent);
+  if (row !== undefined) row.refusalsInARow = 0;
+  if (agentType !== undefined && state.refusalsByType.size > 0) state.refusalsByType.delete(agentType);
+}

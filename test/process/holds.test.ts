@@ -1,0 +1,131 @@
+// A provider with a quota of 10 requests per 3 s, and 20 tasks for its one agent, with real processes: at most 22
+// attempts, and every task completes. Also when the coordinator is killed during the hold.
+
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { InfrastructureError } from "../../src/agent/handler.ts";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { findNatsServers } from "../support/nats-server.ts";
+import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
+
+const QUOTA = 10;
+const RESET_MS = 3_000;
+const TASKS = 20;
+
+const brokers: readonly { name: string; binary: string | undefined }[] = [
+  { name: "the development broker", binary: undefined },
+  ...findNatsServers()
+    .slice(0, 1)
+    .map(({ path, version }) => ({ name: `JetStream ${version}`, binary: path })),
+];
+
+/** Refuses requests above the quota with the time until its reset. The first window begins with the first request. */
+class Provider {
+  requests = 0;
+  #used = 0;
+  #resetAt = 0;
+
+  /** @returns ms until the reset; undefined: the request was served */
+  ask(): number | undefined {
+    this.requests += 1;
+    const now = Date.now();
+    if (now >= this.#resetAt) {
+      this.#used = 0;
+      this.#resetAt = now + RESET_MS;
+    }
+    this.#used += 1;
+    return this.#used <= QUOTA ? undefined : this.#resetAt - now;
+  }
+}
+
+describe.each(brokers)("20 tasks against a quota of 10 on $name", ({ binary }) => {
+  let workplace: Workplace;
+  let swarm: Swarm;
+  let server: Server | undefined;
+  afterEach(async () => {
+    server?.close();
+    await swarm?.close();
+    await workplace?.clear();
+  });
+
+  async function begin(): Promise<RunningWaggle> {
+    workplace = await Workplace.make(binary);
+    const coordinator = await startLeading(workplace);
+    swarm = await connect({ dataFolder: workplace.dataFolder });
+    return coordinator;
+  }
+
+  async function results(): Promise<string[]> {
+    const handles = await Promise.all(
+      Array.from({ length: TASKS }, (_, n) => swarm.submit({ id: `t${n}`, kind: "ask", payload: `${n}` })),
+    );
+    return await Promise.all(handles.map(async (handle) => (await handle.result()).text()));
+  }
+
+  it("take at most 22 attempts, and none counts", async () => {
+    await begin();
+    const provider = new Provider();
+    const agent = await swarm.agent({
+      id: "a1",
+      kinds: ["ask"],
+      type: "claude",
+      maxConcurrent: 2,
+      handler: (task) => {
+        const waitMs = provider.ask();
+        if (waitMs === undefined) return task.text();
+        throw new InfrastructureError("429 quota used up", { retryAfterMs: waitMs, scope: "type" });
+      },
+    });
+    expect(await results()).toEqual(Array.from({ length: TASKS }, (_, n) => `${n}`));
+    expect(provider.requests).toBeLessThanOrEqual(22);
+    expect(await eventsOf(swarm)).toMatchObject({ HoldElapsed: 1, HoldEnded: 1, TaskCompleted: TASKS });
+    await agent.drain();
+  });
+
+  it("survive the death of the coordinator during the hold, which `Retry-After` set", async () => {
+    const first = await begin();
+    const provider = new Provider();
+    server = createServer((request, response) => {
+      request.resume().once("end", () => {
+        const waitMs = provider.ask();
+        if (waitMs === undefined) return response.end("fine");
+        response.writeHead(429, { "retry-after": `${Math.ceil(waitMs / 1_000)}` }).end("slow down");
+      });
+    });
+    await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/`;
+    workplace.start("agent", "--kind", "ask", "--id", "h1", "--http", url, "--max-concurrent", "2");
+    const placed = firstHold(swarm);
+    const done = results();
+    expect(await placed).toMatchObject({ on: "agent", name: "h1", by: "agent" });
+    await first.kill("SIGKILL");
+    await startLeading(workplace);
+    expect(await done).toHaveLength(TASKS);
+    // The attempts that the killed leader had not recorded may run again.
+    expect(provider.requests).toBeLessThanOrEqual(24);
+    const status = await workplace.run("health");
+    expect(status.stdout).not.toContain("on hold");
+  });
+});
+
+async function startLeading(workplace: Workplace): Promise<RunningWaggle> {
+  const coordinator = workplace.start("up");
+  await coordinator.says("leading");
+  return coordinator;
+}
+
+async function firstHold(swarm: Swarm): Promise<object> {
+  const options = { from: "start", follow: true, types: ["HoldPlaced"] } as const;
+  for await (const { event } of swarm.events(options)) return event;
+  throw new Error("no hold was placed");
+}
+
+async function eventsOf(swarm: Swarm): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for await (const { event } of swarm.events({ from: "start", follow: false }))
+    counts[event.type] = (counts[event.type] ?? 0) + 1;
+  return counts;
+}
