@@ -5,11 +5,9 @@
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
-import type { HoldPhase } from "../state/hold.ts";
-import { phaseOf } from "../state/hold-rows.ts";
 import type { Policy } from "../state/policy.ts";
 import { queueKey } from "../state/queues.ts";
-import { type AgentRow, runsTasks, type SwarmState, type TaskQueue } from "../state/state.ts";
+import { type AgentRow, type HoldRow, runsTasks, type SwarmState, type TaskQueue } from "../state/state.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Contender } from "./candidate.ts";
 import type { Calling } from "./eligibility.ts";
@@ -39,8 +37,8 @@ export class AgentIndex {
   #policy: Policy;
   #limitedTypes: Set<string> = new Set();
   #at = 0 as Instant;
-  /** The holds on agents and types as last seen, by phase. */
-  #phaseByHold: ReadonlyMap<string, HoldPhase>;
+  /** The holds on agents and types as last seen, and `Holds.changes` then. */
+  readonly #seenHolds = new Map<string, HoldRow>();
   #holdChanges: number;
   readonly #isLimited = (agentType: string | undefined) =>
     agentType !== undefined && this.#limitedTypes.has(agentType);
@@ -48,7 +46,7 @@ export class AgentIndex {
   constructor(state: SwarmState) {
     this.#state = state;
     this.#policy = state.policy;
-    this.#phaseByHold = phasesIn(state);
+    for (const hold of holdsOnWork(state)) this.#seenHolds.set(keyOf(hold), hold);
     this.#holdChanges = state.holds.changes;
     for (const id of state.agentById.keys()) this.touch(id);
   }
@@ -213,17 +211,30 @@ export class AgentIndex {
       if (sighting.contender?.agent.agentType !== undefined) this.#renew(sighting);
   }
 
-  /** Reads the agents at holds that began, elapsed, ended, or whose probe began or ended. */
+  /**
+   * Reads the agents at holds that changed: placed, elapsed, ended, or with a probe that began or ended. Also where a
+   * hold is as before: agents that were read in between saw it otherwise.
+   */
   #lookAtHolds(): void {
-    const before = this.#phaseByHold;
-    const now = phasesIn(this.#state);
-    this.#phaseByHold = now;
+    const since = this.#holdChanges;
     this.#holdChanges = this.#state.holds.changes;
-    const isChanged = (key: string) => before.get(key) !== now.get(key);
+    const changed: HoldRow[] = [];
+    for (const [key, hold] of this.#seenHolds) {
+      if (this.#state.holds[hold.on].has(hold.name)) continue;
+      this.#seenHolds.delete(key);
+      changed.push(hold);
+    }
+    for (const hold of holdsOnWork(this.#state)) {
+      if (hold.changedAt <= since) continue;
+      this.#seenHolds.set(keyOf(hold), hold);
+      changed.push(hold);
+    }
+    this.#renewHeld(changed);
+  }
+
+  #renewHeld(holds: readonly HoldRow[]): void {
     const types = new Set<string>();
-    for (const key of new Set([...before.keys(), ...now.keys()])) {
-      if (!isChanged(key)) continue;
-      const { on, name } = targetOf(key);
+    for (const { on, name } of holds) {
       const sighting = on === "agent" ? this.#sightingById.get(name as AgentId) : undefined;
       if (sighting !== undefined) this.#renew(sighting);
       if (on === "type") types.add(name);
@@ -248,16 +259,13 @@ export class AgentIndex {
   }
 }
 
-function phasesIn({ holds }: SwarmState): ReadonlyMap<string, HoldPhase> {
-  const phases = new Map<string, HoldPhase>();
-  for (const hold of holds.agent.values()) phases.set(`agent ${hold.name}`, phaseOf(hold));
-  for (const hold of holds.type.values()) phases.set(`type ${hold.name}`, phaseOf(hold));
-  return phases;
+function* holdsOnWork({ holds }: SwarmState): Generator<HoldRow> {
+  yield* holds.agent.values();
+  yield* holds.type.values();
 }
 
-function targetOf(key: string): { readonly on: string; readonly name: string } {
-  const space = key.indexOf(" ");
-  return { on: key.slice(0, space), name: key.slice(space + 1) };
+function keyOf({ on, name }: HoldRow): string {
+  return `${on} ${name}`;
 }
 
 function statusOf(agent: AgentRow): Status | undefined {

@@ -26,10 +26,11 @@ export function placeHold(state: SwarmState, event: EventOf<"HoldPlaced">, at: I
     reason,
     timer: undefined,
     probe: undefined,
+    changedAt: 0,
   };
   hold.timer = startTimer(state, until, { kind: "hold", hold });
   holds.set(name, hold);
-  state.holds.changes += 1;
+  noteChange(state, hold);
   if (on === "type") state.refusalsByType.delete(name);
   const agent = on === "agent" ? state.agentById.get(name as AgentId) : undefined;
   if (agent !== undefined) agent.refusalsInARow = 0;
@@ -40,12 +41,17 @@ export function elapseHold(state: SwarmState, event: EventOf<"HoldElapsed">): vo
   assert(hold?.timer !== undefined, `the time of the hold on ${event.on} ${event.name} ends once`);
   stopTimer(state, hold.timer);
   hold.timer = undefined;
-  state.holds.changes += 1;
+  noteChange(state, hold);
 }
 
 export function endHold(state: SwarmState, event: EventOf<"HoldEnded">): void {
   assert(findHold(state, event) !== undefined, `${event.on} ${event.name} is on hold`);
   dropHold(state, event);
+}
+
+function noteChange({ holds }: SwarmState, hold: HoldRow): void {
+  holds.changes += 1;
+  hold.changedAt = holds.changes;
 }
 
 /** Removes a hold, if any. */
@@ -111,7 +117,7 @@ export function openProbes(state: SwarmState, attempt: OpenAttempt): void {
   for (const hold of holdsOn(state, { id: attempt.agent, agentType: attempt.agentType })) {
     assert(phaseOf(hold) === "due", `${hold.on} ${hold.name} is on hold, and is probed once at a time`);
     hold.probe = { agent: attempt.agent, number: attempt.number };
-    state.holds.changes += 1;
+    noteChange(state, hold);
   }
 }
 
@@ -119,7 +125,7 @@ export function openProbes(state: SwarmState, attempt: OpenAttempt): void {
 export function closeProbes(state: SwarmState, attempt: OpenAttempt): void {
   for (const hold of holdsProbedBy(state, attempt)) {
     hold.probe = undefined;
-    state.holds.changes += 1;
+    noteChange(state, hold);
   }
 }
 

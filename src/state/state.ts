@@ -365,11 +365,13 @@ export interface HoldRow {
   timer: Timer | undefined;
   /** The probe under way. */
   probe: HoldProbe | undefined;
+  /** `Holds.changes` at the last change of this row. */
+  changedAt: number;
 }
 
 /** Holds by what they stop, each by name, in order of placing. */
 export interface Holds extends Readonly<Record<HoldScope, Map<string, HoldRow>>> {
-  /** Changes of holds and probes in this process: tells a reader whether its last look is still true. */
+  /** Changes of holds and probes in this process, for readers that keep what they saw. Not journaled. */
   changes: number;
 }
 

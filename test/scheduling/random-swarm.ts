@@ -2,6 +2,7 @@
 // failed tasks. The same seed gives the same swarm.
 
 import { kind as kindNamed } from "../../src/ids.ts";
+import { holdAt } from "../../src/scheduling/hold.ts";
 import type { FailureClass } from "../../src/state/event.ts";
 import type { ProjectTurnRule, UserTurnRule } from "../../src/state/policy.ts";
 import type { TurnBases } from "../../src/state/receipt.ts";
@@ -178,7 +179,8 @@ function assign(swarm: SwarmFixture, dice: Dice): void {
   const agent = dice.of(
     agentsOf(swarm).filter((row) => row.online && row.open.size < row.maxConcurrent + row.prefetch),
   );
-  if (task !== undefined && agent !== undefined) swarm.assign(task.spec.id, agent.id, dice.of(turns));
+  if (task === undefined || agent === undefined || holdAt(swarm.state, agent) === "held") return;
+  swarm.assign(task.spec.id, agent.id, dice.of(turns));
 }
 
 function endAttempt(swarm: SwarmFixture, dice: Dice): void {

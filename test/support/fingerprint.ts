@@ -3,6 +3,7 @@
 
 import { AgedMap } from "../../src/state/aged-map.ts";
 import type { HeapItem, IndexedHeap } from "../../src/state/indexed-heap.ts";
+import { holdScopes } from "../../src/state/hold.ts";
 import { queueOf } from "../../src/state/queues.ts";
 import { isServedEarlier } from "../../src/state/service-order.ts";
 import {
@@ -17,7 +18,9 @@ import {
 /** For `toEqual`, to show the difference of two states. */
 export function describeState(state: SwarmState): unknown {
   const { taskById, endedById, queueByKey, timers, holds, ...rest } = state;
-  const { changes: _, ...held } = holds;
+  const held = Object.fromEntries(
+    holdScopes.map((on) => [on, [...holds[on].values()].map(({ changedAt: _, ...hold }) => hold)]),
+  );
   return plain({
     ...rest,
     holds: held,

@@ -42,6 +42,8 @@ const doings = {
   await: true,
   pause: true,
   resume: true,
+  hold: true,
+  unhold: true,
   drain: true,
   undrain: true,
   "set-project": true,

@@ -10,7 +10,7 @@ import type { TimerReader } from "./timers.ts";
 
 export function* holdRows({ holds, refusalsByType }: SwarmState): Generator<Row> {
   for (const on of holdScopes)
-    for (const { timer, ...fields } of holds[on].values())
+    for (const { timer, changedAt: _, ...fields } of holds[on].values())
       yield ["hold", { ...fields, timerOrder: timer?.order }];
   for (const [agentType, streak] of refusalsByType) yield ["refusal-streak", { agentType, ...streak }];
 }
@@ -39,6 +39,7 @@ export class HoldReader {
       reason: fields.optionalText("reason"),
       timer: undefined,
       probe: fields.optionalWithin("probe", (probe) => this.#probe(on, probe)),
+      changedAt: 0,
     };
     this.#checkTarget(hold);
     const order = fields.optionalWhole("timerOrder", { min: 1 });

@@ -201,14 +201,14 @@ export class AgentNode {
   }
 
   async #verdict(
-    { does, times = 0 }: Orders,
+    { does, times = 0, hold }: Orders,
     task: HandlerTask,
     context: HandlerContext,
     session: Session,
   ): Promise<string> {
     const isDue = task.attempt <= times;
     if (does === "fail" && isDue) throw new Error("as ordered");
-    if (does === "infrastructure" && isDue) throw new InfrastructureError("as ordered");
+    if (does === "infrastructure" && isDue) throw new InfrastructureError("as ordered", hold);
     if (does === "invalid") throw new InvalidInputError("as ordered");
     if (does === "kill") session.after(0, "poison", () => this.crash(RESTART_MS));
     if (does === "hang" || does === "kill") await this.#hang(context, context.signal);

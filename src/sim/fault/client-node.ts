@@ -154,6 +154,10 @@ export class ClientNode {
         return await swarm.drain(operation.agent);
       case "undrain":
         return await swarm.undrain(operation.agent);
+      case "hold":
+        return await swarm.hold(operation.target, { forMs: operation.forMs });
+      case "unhold":
+        return await swarm.unhold(operation.target);
       case "set-project":
         return await swarm.setProject(operation.project, operation.patch);
       case "set-kind":

@@ -377,6 +377,7 @@ const GAP_LOOK = 64;
 
 const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
   AgentSuspended: "agent-suspended",
+  HoldPlaced: "hold-placed",
   TaskExpired: "task-expired",
   TaskCancelled: "task-cancelled",
   TaskRetried: "task-retried",
@@ -392,6 +393,7 @@ const occurrenceByTrim: Partial<Record<TrimReason, Occurrence>> = {
 
 function occurrenceOf(event: Event): Occurrence | undefined {
   if (event.type === "AgentLeft" && event.reason === "lapsed") return "agent-lost";
+  if (event.type === "HoldEnded") return event.reason === "probed" ? "hold-probed" : undefined;
   if (event.type === "AuditTrimmed") return occurrenceByTrim[event.reason];
   if (event.type === "AttemptFailed" && event.failure.class === "timed-out") return "attempt-timed-out";
   if (event.type === "AttemptFailed" && event.failure.class === "revoked") return "attempt-revoked";

@@ -36,6 +36,8 @@ export const occurrenceNames = [
   "agent-lost",
   "agent-fenced",
   "agent-suspended",
+  "hold-placed",
+  "hold-probed",
   "attempt-timed-out",
   "attempt-revoked",
   "task-rescheduled",

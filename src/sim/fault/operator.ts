@@ -4,13 +4,14 @@
 // last operation.
 
 import { connect } from "../../client/connect.ts";
+import type { HoldTargetOption } from "../../client/operations.ts";
 import type { Swarm } from "../../client/swarm.ts";
 import type { Clock } from "../../clock.ts";
 import { WaggleError } from "../../errors.ts";
 import { pause } from "../../pause.ts";
 import type { Habitat } from "./habitat.ts";
 import { newMachine } from "./session.ts";
-import { projects, types, type Workload } from "./workload.ts";
+import { projects, resources, types, type Workload } from "./workload.ts";
 
 /** Pause before a repeated request, ms. */
 const AGAIN_MS = 500;
@@ -52,6 +53,14 @@ export class Operator {
       .catch((error: unknown) => this.#habitat.escaped("operator", error));
   }
 
+  #holdTargets(): HoldTargetOption[] {
+    return [
+      ...this.#workload.agents.map(({ id }) => ({ agent: id })),
+      ...types.map((type) => ({ type })),
+      ...resources.map((resource) => ({ resource })),
+    ];
+  }
+
   async #putRight(swarm: Swarm, clock: Clock): Promise<void> {
     const steps: (readonly [what: string, ask: () => Promise<unknown>])[] = [
       ["resume", () => swarm.resume()],
@@ -65,6 +74,9 @@ export class Operator {
         ] as const,
       ]),
       ...this.#workload.agents.map(({ id }) => [`undrain ${id}`, () => swarm.undrain(id)] as const),
+      ...this.#holdTargets().map(
+        (target) => [`unhold ${JSON.stringify(target)}`, () => swarm.unhold(target)] as const,
+      ),
     ];
     for (;;) {
       const isLast = !this.#isAnyMeddling();
@@ -79,13 +91,13 @@ export class Operator {
   }
 }
 
-/** An agent that never joined cannot be undrained, and needs no undrain. */
+/** An agent that never joined, or a resource that was never set, is refused, and needs no mending. */
 async function isDone(ask: () => Promise<unknown>): Promise<boolean> {
   try {
     await ask();
     return true;
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
-    return error.code === "WAGGLE_UNKNOWN_AGENT";
+    return error.code === "WAGGLE_UNKNOWN_AGENT" || error.code === "WAGGLE_INVALID_VALUE";
   }
 }

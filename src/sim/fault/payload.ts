@@ -1,5 +1,7 @@
 // The orders of a simulated task to its handler, as data in the payload: the workload alone determines the work.
 
+import type { InfrastructureErrorOptions } from "../../agent/hold-options.ts";
+
 export interface Orders {
   /**
    * The end of the attempt. `infrastructure` and `fail` apply up to attempt `times`. `hang` lasts until the abort,
@@ -11,6 +13,8 @@ export interface Orders {
   /** The lower of the task's limits on the attempt and on its silence, ms. */
   readonly limitMs: number;
   readonly times?: number;
+  /** With `infrastructure`: what the error asks to hold; a time of at most a few seconds. */
+  readonly hold?: InfrastructureErrorOptions;
   /** Tokens to report. */
   readonly tokens?: number;
   /** Slots to acquire before the work. */

@@ -1,6 +1,7 @@
 // The operations of a seed's clients and the characters of its agents, drawn in advance as data. So a failing seed can
 // be repeated with fewer of them.
 
+import type { HoldTargetOption } from "../../client/operations.ts";
 import type { TaskRequest } from "../../client/task-request.ts";
 import type { AuditRetention } from "../../coordinator/compacting/segment-retention.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch } from "../../core/settings-patch.ts";
@@ -25,6 +26,7 @@ export type Operation = { readonly atMs: number; readonly client: string } & (
       readonly notBefore: number;
     }
   | { readonly does: "pause" | "resume"; readonly project: string | undefined }
+  | HoldOperation
   | { readonly does: "drain" | "undrain"; readonly agent: string }
   | { readonly does: "set-project"; readonly project: string; readonly patch: ProjectPatch }
   | { readonly does: "set-kind"; readonly kind: string; readonly patch: KindPatch }
@@ -33,6 +35,10 @@ export type Operation = { readonly atMs: number; readonly client: string } & (
   | { readonly does: "set-resource"; readonly resource: string; readonly slots: number }
   | { readonly does: "acquire"; readonly resources: readonly string[]; readonly holdMs: number }
 );
+
+type HoldOperation =
+  | { readonly does: "hold"; readonly target: HoldTargetOption; readonly forMs: number }
+  | { readonly does: "unhold"; readonly target: HoldTargetOption };
 
 /** The properties of an agent. */
 export interface Character {
@@ -79,7 +85,7 @@ export interface Workload {
 export const kinds = ["count", "outline", "review", "embed"];
 export const projects = ["acme", "beta", "core"];
 const users = ["ann", "bob", "cy"];
-const resources = ["gpt", "gpu"];
+export const resources = ["gpt", "gpu"];
 /** Types of agents, and so of rates. */
 export const types = ["small", "large"];
 /** The agent for every kind and role, so that every waiting task can run after all faults heal. */
@@ -305,10 +311,22 @@ class OperationDrawer {
     if (roll < 0.72) return { does: "complete", ms, ...more };
     const times = 1 + random.below(3);
     if (roll < 0.82) return { does: "fail", ms, times, ...more };
-    if (roll < 0.88) return { does: "infrastructure", ms, times, ...more };
+    if (roll < 0.88) return { does: "infrastructure", ms, times, ...this.#hold(), ...more };
     if (roll < 0.91) return { does: "invalid", ms, ...more };
     if (roll < 0.95) return { does: "hang", ms, ...more };
     return roll < 0.98 ? { does: "stay", ms: ms + 2_000, ...more } : { does: "kill", ms, ...more };
+  }
+
+  /** What a refusal asks to hold: mostly a time, of any scope. */
+  #hold(): Pick<Orders, "hold"> {
+    const random = this.#random;
+    const scope = random.pick([undefined, "agent", "type", { resource: random.pick(resources) }] as const);
+    return {
+      hold: {
+        ...(scope === undefined ? {} : { scope }),
+        ...(random.chance(0.7) ? { retryAfterMs: 100 + random.below(5_000) } : {}),
+      },
+    };
   }
 
   #acquire(when: { readonly atMs: number; readonly client: string }): Operation {
@@ -324,7 +342,9 @@ class OperationDrawer {
   #operate(when: { readonly atMs: number; readonly client: string }): Operation {
     const random = this.#random;
     const project = random.pick(projects);
-    switch (random.below(9)) {
+    switch (random.below(10)) {
+      case 8:
+        return { ...when, ...this.#holdOperation() };
       case 0:
         return { ...when, does: "pause", project: random.chance(0.8) ? project : undefined };
       case 1:
@@ -354,6 +374,17 @@ class OperationDrawer {
               },
             };
     }
+  }
+
+  #holdOperation(): HoldOperation {
+    const random = this.#random;
+    const target = random.pick([
+      { agent: random.pick(this.#agents).id },
+      { type: random.pick(types) },
+      { resource: random.pick(resources) },
+    ]);
+    if (random.chance(0.3)) return { does: "unhold", target };
+    return { does: "hold", target, forMs: 100 + random.below(20_000) };
   }
 
   #projectPatch(): ProjectPatch {

@@ -2,6 +2,7 @@
 // `npm run chaos` record, and the checkers judge. A history is shorter than the horizon of idempotency (a day), so no
 // task was forgotten.
 
+import { checkHolds } from "./check-holds.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { checkCapacity } from "./check-capacity.ts";
 import { checkFreshness, checkPositions, KnownWhenSent } from "./check-positions.ts";
@@ -47,6 +48,7 @@ export function checkHistory(history: History, expectations: TaskExpectations): 
     ...checkAnswers(observations, line, known),
     ...checkStories(observations, line),
     ...checkCapacity(line),
+    ...checkHolds(line),
     ...checkReadings(readings, line),
     ...checkFold(readings, line),
   ];
