@@ -4,7 +4,7 @@
 
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
-import { counted, duration } from "./describe.ts";
+import { counted, duration, targetText } from "./describe.ts";
 
 /** `flow`: do tasks move? `execution`: do attempts succeed? `liveness`: is everybody there? */
 export type HealthArea = "flow" | "execution" | "liveness";
@@ -36,6 +36,7 @@ export type HealthRule =
   | "rate-limit"
   | "failing-kind"
   | "suspended"
+  | "on-hold"
   | "agents-silent"
   | "two-processes"
   | "no-standby"
@@ -168,12 +169,13 @@ function queues({ queues: all, agents, paused }: StatusResponse): readonly Healt
     if (oldestMs < limits.healthWaitMs) continue;
     const serving = agents.filter((agent) => agent.status !== "offline" && servesKind(agent, kind));
     const able = serving.filter(
-      (agent) => !agent.draining && !agent.unresponsive && !isSuspended(agent, kind),
+      (agent) =>
+        !agent.draining && !agent.unresponsive && !isSuspended(agent, kind) && agent.onHold === undefined,
     );
     if (serving.length > 0 && able.length === 0)
       findings.push({
         ...{ area: "flow", rule: "nobody-free", level: "critical", evidence },
-        text: `${wait}, and its agents drain, are silent or are suspended`,
+        text: `${wait}, and its agents drain, are silent, suspended or on hold`,
         next: "waggle status",
       });
     else if (able.every((agent) => agent.saturated))
@@ -257,8 +259,8 @@ function rates({ rates: all = [], at, tasks }: StatusResponse): readonly HealthF
 
 // --- execution --------------------------------------------------------------------------------------
 
-function execution({ agents }: StatusResponse): readonly HealthFinding[] {
-  return [...failingKinds(agents), ...suspended(agents)];
+function execution({ agents, holds = [], at }: StatusResponse): readonly HealthFinding[] {
+  return [...failingKinds(agents), ...suspended(agents), ...onHold(holds, at)];
 }
 
 function failingKinds(agents: StatusResponse["agents"]): readonly HealthFinding[] {
@@ -300,6 +302,22 @@ function suspended(agents: StatusResponse["agents"]): readonly HealthFinding[] {
         next: `waggle events --agent ${id} --type AttemptFailed --tail 20`,
       },
     ];
+  });
+}
+
+/** A hold by an operator is a note: somebody wanted it. A hold that has elapsed keeps nothing waiting. */
+function onHold(holds: NonNullable<StatusResponse["holds"]>, at: number): readonly HealthFinding[] {
+  const lasting = holds.filter(({ phase }) => phase !== "due");
+  return lasting.map(({ on, name, until, since, phase, by, reason }) => {
+    const end =
+      phase === "held" ? `for ${duration(Math.max(0, until - at))} more` : "until its probe is not refused";
+    const why = by === "operator" ? "an operator set it" : (reason ?? "it was refused");
+    return {
+      ...({ area: "execution", rule: "on-hold", level: by === "operator" ? "note" : "attention" } as const),
+      text: `${targetText({ on, name })} ${on === "type" ? "are" : "is"} on hold ${end}: ${why}`,
+      evidence: { on, name, until, since, phase, by },
+      next: `waggle unhold ${on} ${name}`,
+    };
   });
 }
 

@@ -80,6 +80,7 @@ export function agentCommand(program: Program): Command {
 const examples = `
 --exec runs the command once per attempt: payload on standard input, result on standard output.
 Exit code 0: completed, 65: invalid input, 75: infrastructure, any other code: failed.
+Exit code 75 with a last line "retry-after: 30" puts the agent on hold for 30 s.
 
 --http posts the payload to the URL once per attempt. 2xx: completed, 400 and 422: invalid input,
 429, 502–504 and no answer: infrastructure, any other status: failed. An answer that breaks off

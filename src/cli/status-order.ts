@@ -10,7 +10,7 @@ type Rate = NonNullable<StatusResponse["rates"]>[number];
 
 export function inTrouble(agent: Agent): boolean {
   const isSuspended = agent.kinds.some(({ suspendedUntil }) => suspendedUntil !== undefined);
-  return agent.unresponsive || agent.outlivedMs !== undefined || isSuspended;
+  return agent.unresponsive || agent.outlivedMs !== undefined || isSuspended || agent.onHold !== undefined;
 }
 
 export function mostLoadedFirst(one: Agent, other: Agent): number {

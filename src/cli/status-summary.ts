@@ -1,7 +1,7 @@
 // The head of `waggle status`: agents, waiting tasks, and why tasks do not run; then leader and journal. Not here:
 // the tables (status-view.ts).
 
-import { duration } from "../audit/describe.ts";
+import { duration, targetText } from "../audit/describe.ts";
 import { isSuspended, isUsedUp, mayHoldTasks, servesKind } from "../audit/health.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
@@ -105,11 +105,23 @@ function waitingLines(status: StatusResponse): string[] {
     paused.length === 0
       ? ""
       : `paused projects: ${printable(paused.join(", "))}; see \`waggle resume --help\``,
+    ...holdLines(status),
     ...budgetLines(status),
     ...queueLines(status),
   ].filter((line) => line !== "");
   if (queued > 0) lines.push("why a task waits: `waggle explain ID`");
   return lines;
+}
+
+/** `all claude agents on hold until 14:30:00`. */
+function holdLines({ holds = [] }: StatusResponse): string[] {
+  const lasting = holds.filter(({ phase }) => phase !== "due");
+  const lines = lasting.slice(0, limits.statusReasonsMax).map(({ on, name, until, phase }) => {
+    const end = phase === "held" ? `until ${formatTime(until)}` : "until its probe is not refused";
+    return `${printable(targetText({ on, name }))} on hold ${end}: ends earlier with \`waggle unhold ${on} ${printable(name)}\``;
+  });
+  const more = lasting.length - lines.length;
+  return more > 0 ? [...lines, `and ${counted(more, "hold")} more`] : lines;
 }
 
 function budgetLines({ projects }: StatusResponse): string[] {
@@ -144,6 +156,7 @@ function obstacleText(serving: readonly Agent[], kind: string, isCut: boolean): 
       draining: serving.filter((agent) => agent.draining).length,
       unresponsive: serving.filter((agent) => agent.unresponsive).length,
       suspended: serving.filter((agent) => isSuspended(agent, kind)).length,
+      "on hold": serving.filter((agent) => agent.onHold !== undefined).length,
     },
     ", ",
   );

@@ -176,10 +176,17 @@ export function kindsText({ kinds }: Agent, at: number, { showsAll }: Pick<Statu
 export function agentState(agent: Agent): string {
   const remarks = [
     agent.draining ? "draining" : "",
+    holdState(agent),
     agent.unresponsive ? "unresponsive" : "",
     agent.outlivedMs === undefined ? "" : "started twice",
   ].filter(Boolean);
   return [agent.status, ...remarks].join(", ");
+}
+
+/** Once a hold has elapsed the agent waits for a task to probe with. */
+function holdState({ onHold }: Agent): string {
+  if (onHold === undefined) return "";
+  return onHold.phase === "due" ? "next task probes" : "on hold";
 }
 
 function kindText(
@@ -204,7 +211,7 @@ const resourceColumns: readonly Column[] = [
 
 function resourceTable(resources: readonly StatusResponse["resources"][number][], view: View): string {
   const rows = resources.map((row): Cell[] => [
-    row.resource,
+    row.onHold === undefined || row.onHold.phase === "due" ? row.resource : `${row.resource}, on hold`,
     `${formatCount(row.inUse)}/${formatCount(row.slots)}`,
     `${formatCount(row.waiting)}/${formatCount(row.maxWaiters)}`,
     formatShare(row.utilisation),

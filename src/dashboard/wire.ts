@@ -272,6 +272,8 @@ export interface AgentRow {
   readonly isSaturated: boolean;
   readonly isDraining: boolean;
   readonly isUnresponsive: boolean;
+  /** Its own hold or its type's; absent without a hold, and once the hold has elapsed. */
+  readonly hold?: HoldBadge;
   readonly inFlight: number;
   readonly maxConcurrent: number;
   readonly prefetch: number;
@@ -295,6 +297,14 @@ export interface AgentRow {
   readonly share: number;
   readonly assigned: number;
   readonly failed: number;
+}
+
+/** A hold in force. */
+export interface HoldBadge {
+  readonly on: "agent" | "type" | "resource";
+  readonly untilAt: number;
+  /** The hold's time is over, and its probe is under way. */
+  readonly isProbed: boolean;
 }
 
 export interface AgentKind {
@@ -710,6 +720,8 @@ export interface Resources {
 
 export interface ResourceRow {
   readonly resource: string;
+  /** Nothing is granted until its end. */
+  readonly hold?: HoldBadge;
   /** The limit. */
   readonly slots: number;
   /** What set the limit, as a command: `waggle resource set gpt-4o --slots 4`. */

@@ -6,8 +6,17 @@ import { limits } from "../limits.ts";
 import type { ProcessFigures } from "../process-watch.ts";
 import { projectSharesOf } from "../scheduling/project-shares.ts";
 import { alphaAt } from "../scheduling/slot-planner.ts";
+import { holdScopes } from "../state/hold.ts";
+import { phaseOf } from "../state/hold-rows.ts";
 import { totalAt } from "../state/rolling-window.ts";
-import { type AgentRow, placesOf, runsTasks, type SwarmState, type TaskQueue } from "../state/state.ts";
+import {
+  type AgentRow,
+  type HoldRow,
+  placesOf,
+  runsTasks,
+  type SwarmState,
+  type TaskQueue,
+} from "../state/state.ts";
 import { OTHER_NAMES } from "./bounded-names.ts";
 import type { GaugeMetric, Labels, Metric, Registry } from "./registry.ts";
 
@@ -51,6 +60,11 @@ export interface Concentration {
   readonly share: number;
   /** Whether the alert stands. */
   readonly isAlert: boolean;
+}
+
+/** Not elapsed, or with the probe under way. */
+function isInForce(hold: HoldRow): boolean {
+  return phaseOf(hold) !== "due";
 }
 
 const taskStates = ["queued", "delayed", "assigned", "running"] as const;
@@ -117,6 +131,8 @@ export class Gauges {
     this.#readAgents(state);
     this.#readProjects(state, now);
     this.#readResources(state);
+    for (const on of holdScopes)
+      this.#metrics.holds.with({ on }).set([...state.holds[on].values()].filter(isInForce).length);
     this.#readConcentration(led.concentrations);
   }
 
@@ -263,6 +279,7 @@ function gaugesIn(registry: Registry, byAgent: boolean) {
       "Tokens spent in the window of the swarm's budget",
     ),
     swarmBudgetLimit: gauge("waggle_swarm_budget_limit_tokens", "Tokens of the swarm's budget"),
+    holds: gauge("waggle_holds", "Agents, types of agents, and resources on hold", "on"),
     slots: gauge("waggle_resource_slots", "Slots of the resource", "resource"),
     slotsUsed: gauge("waggle_resource_slots_used", "Slots held", "resource"),
     waiters: gauge("waggle_resource_waiters", "Requests that wait for slots", "resource"),

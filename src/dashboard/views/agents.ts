@@ -6,6 +6,7 @@ import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { ActivityBook, Bar } from "../activity-book.ts";
 import { commandOf } from "../command-text.ts";
 import { defined } from "../defined.ts";
+import { holdBadge } from "./holds.ts";
 import type { AgentDetail, AgentRow, Agents, AttemptBar } from "../wire.ts";
 
 type Row = StatusResponse["agents"][number];
@@ -29,6 +30,7 @@ function rowOf(row: Row, book: ActivityBook): AgentRow {
     isSaturated: row.saturated,
     isDraining: row.draining,
     isUnresponsive: row.unresponsive,
+    ...holdBadge(row.onHold),
     ...{ inFlight: row.inFlight, maxConcurrent: row.maxConcurrent, prefetch: row.prefetch },
     ...{ load: rounded(row.load), completed: row.completed },
     kinds: Object.fromEntries(

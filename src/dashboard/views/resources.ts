@@ -6,6 +6,7 @@ import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { ActivityBook } from "../activity-book.ts";
 import { commandOf } from "../command-text.ts";
 import { quantiles } from "../quantiles.ts";
+import { holdBadge } from "./holds.ts";
 import type { ResourceRow, Resources } from "../wire.ts";
 
 /** Asks for the order of the waiting requests where any wait. */
@@ -55,6 +56,7 @@ function resourceRow(
   const [delayP50Ms, delayP95Ms] = quantiles(record.waits.values, [0.5, 0.95]) ?? [];
   const alphas = [...record.alphas.newest(), { at, alpha: row.alpha }];
   return {
+    ...holdBadge(row.onHold && { on: "resource", ...row.onHold }),
     ...{ resource, slots, setBy: commandOf("resource", "set", resource, "--slots", String(slots)) },
     ...{ maxWaiters: row.maxWaiters, inUse: row.inUse, waiting: row.waiting },
     ...{ waitingWeight: row.waitingWeight, tick: row.tick, grants: row.grants },

@@ -1,9 +1,9 @@
 // All agents: their state in the chart, capacity, kinds, success, load, score and share.
 
 import { h } from "preact";
-import type { AgentRow, Agents } from "../../wire.ts";
+import type { AgentRow, Agents, HoldBadge } from "../../wire.ts";
 import { useDashboard } from "../context.ts";
-import { counted, duration, percent, whole } from "../format.ts";
+import { counted, dateTime, duration, percent, whole } from "../format.ts";
 import { href } from "../router.ts";
 import { html, type View } from "../ui/html.ts";
 import { empty, head, loading, refusedView } from "../ui/states.ts";
@@ -142,8 +142,15 @@ export function stateBadge(agent: AgentRow): View {
     ${badge(agent.isSaturated && agent.status === "busy" ? "full" : agent.status, statusTone(agent))}
     ${agent.isDraining && plainBadge("draining", "warn")}
     ${agent.isUnresponsive && plainBadge("silent", "bad")}
+    ${agent.hold !== undefined && plainBadge(holdText(agent.hold), "warn")}
     ${suspended > 0 && plainBadge("suspended", "bad")}
   </span>`;
+}
+
+/** `on hold until 14:30:00`, `type on hold until …`. */
+export function holdText({ on, untilAt, isProbed }: HoldBadge): string {
+  const what = on === "type" ? "type on hold" : "on hold";
+  return isProbed ? `${what}, probe runs` : `${what} until ${dateTime(untilAt)}`;
 }
 
 function statusTone({ status }: AgentRow): Tone {

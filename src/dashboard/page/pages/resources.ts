@@ -9,8 +9,9 @@ import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
 import { LineChart } from "../ui/line-chart.ts";
 import { empty, head, loading, refusedView } from "../ui/states.ts";
-import { badge, bar } from "../ui/tone.ts";
+import { badge, bar, plainBadge } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
+import { holdText } from "./agents.ts";
 
 export function ResourcesPage(): View {
   const { router } = useDashboard();
@@ -49,6 +50,7 @@ function resourceView(row: ResourceRow, windowMs: number): View {
   return html`
     <div class="row">
       <h2><a class="strong break" href=${href(["resources", resource])}>${resource}</a></h2>
+      ${row.hold !== undefined && plainBadge(holdText(row.hold), "warn")}
       ${badge(isFull ? (waiting > 0 ? "full, requests wait" : "full") : "free slots", isFull ? (waiting > 0 ? "warn" : "accent") : "good")}
       <span class="grow"></span><span class="muted small">limit set by</span>${h(Command, { text: setBy })}
     </div>
