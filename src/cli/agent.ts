@@ -1,12 +1,14 @@
 // `waggle agent`: an agent that runs a command or calls a URL for each attempt. Ctrl-C once drains the agent: running
 // attempts finish, then the agent leaves. Ctrl-C twice ends the agent at once, and its attempts run elsewhere.
 
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import type { Agent, AgentOptions } from "../agent/agent.ts";
 import { execHandler } from "../agent/exec.ts";
 import type { Handler } from "../agent/handler.ts";
+import type { HoldScopeOption } from "../agent/hold-options.ts";
 import { httpHandler } from "../agent/http.ts";
 import type { RunnerCounts } from "../agent/runner.ts";
+import { NAME_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { counted, formatCount } from "./format.ts";
@@ -22,6 +24,7 @@ interface AgentFlags {
   readonly http?: string;
   readonly mcp?: string;
   readonly tool?: string;
+  readonly holdScope?: HoldScopeOption;
   readonly id?: string;
   readonly maxConcurrent: number;
   readonly prefetch?: number;
@@ -66,6 +69,11 @@ export function agentCommand(program: Program): Command {
       plainName,
     )
     .option(
+      "--hold-scope <scope>",
+      "what a refusal with a time puts on hold: agent, type, or resource:NAME. Default agent",
+      holdScopeIn,
+    )
+    .option(
       "--group <group>",
       "group of agents that share a credential: subjects are agent.<group>.<id>.…; default none",
       subjectToken,
@@ -80,12 +88,12 @@ export function agentCommand(program: Program): Command {
 const examples = `
 --exec runs the command once per attempt: payload on standard input, result on standard output.
 Exit code 0: completed, 65: invalid input, 75: infrastructure, any other code: failed.
-Exit code 75 with a last line "retry-after: 30" puts the agent on hold for 30 s.
+With code 75 and "retry-after: 30" as the last line of its output, the agent is on hold for 30 s.
 
 --http posts the payload to the URL once per attempt. 2xx: completed, 400 and 422: invalid input,
 429, 502–504 and no answer: infrastructure, any other status: failed. An answer that breaks off
 uses up an attempt. For a task with --max-attempts 1, a request that was sent whole and gets no
-answer uses up the attempt, too.
+answer uses up the attempt, too. 429 and 503 with Retry-After put the agent on hold until then.
 
 --mcp calls the tool once per attempt: the payload is a JSON object with the tool's arguments, the
 content is the result. Refused arguments: invalid input; an error of the tool: failed. A server that
@@ -140,17 +148,26 @@ interface Work {
   readonly close?: () => Promise<void>;
 }
 
+/** `agent`, `type` or `resource:gpt-4o`. @throws InvalidArgumentError */
+function holdScopeIn(given: string): HoldScopeOption {
+  if (given === "agent" || given === "type") return given;
+  const [word, resource = ""] = given.split(/:(.*)/s);
+  if (word === "resource" && NAME_PATTERN.test(resource)) return { resource };
+  throw new InvalidArgumentError("expected agent, type, or resource:NAME, like resource:gpt-4o.");
+}
+
 /** @throws UsageError; InvalidConfigError and MissingPackageError for an MCP server */
 async function handlerOf(flags: AgentFlags, { logger, signal }: VerbContext): Promise<Work> {
-  const { kind, exec, http, mcp, tool } = flags;
+  const { kind, exec, http, mcp, tool, holdScope } = flags;
   const missing = (what: string) => new UsageError(`${what}; see waggle agent --help`);
   if (kind === undefined) throw missing("--kind KIND is required: the kinds that the agent serves");
   if ([exec, http, mcp].filter((way) => way !== undefined).length > 1)
     throw missing("--exec, --http and --mcp exclude each other");
   if ((mcp === undefined) !== (tool === undefined))
     throw missing("--mcp COMMAND and --tool NAME need each other");
-  if (exec !== undefined) return { handler: execHandler({ command: exec }) };
-  if (http !== undefined) return { handler: httpHandler({ url: http }) };
+  const scope = holdScope === undefined ? {} : { holdScope };
+  if (exec !== undefined) return { handler: execHandler({ command: exec, ...scope }) };
+  if (http !== undefined) return { handler: httpHandler({ url: http, ...scope }) };
   if (mcp !== undefined && tool !== undefined) {
     const { openMcpTool } = await (await import("../adapters/mcp/load-client.ts")).loadMcpClient();
     return await openMcpTool({ command: mcp, tool, version: packageVersion(), logger, signal });

@@ -236,11 +236,10 @@ function changeAgent(swarm: SwarmFixture, dice: Dice): void {
   if (agent === undefined) return;
   const { id } = agent;
   if (!agent.online) return join(swarm, dice, id);
-  switch (dice.below(8)) {
+  switch (dice.below(7)) {
     case 0:
       return swarm.drain(id);
     case 6:
-    case 7:
       return changeHold(swarm, dice, agent);
     case 1:
       return swarm.apply({ type: agent.draining ? "AgentUndrained" : "AgentDrained", agent: id });

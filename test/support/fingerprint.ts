@@ -2,8 +2,8 @@
 // keeps an order (maps in insertion order, heaps in the order of removal).
 
 import { AgedMap } from "../../src/state/aged-map.ts";
-import type { HeapItem, IndexedHeap } from "../../src/state/indexed-heap.ts";
 import { holdScopes } from "../../src/state/hold.ts";
+import type { HeapItem, IndexedHeap } from "../../src/state/indexed-heap.ts";
 import { queueOf } from "../../src/state/queues.ts";
 import { isServedEarlier } from "../../src/state/service-order.ts";
 import {

@@ -104,7 +104,7 @@ class ToolServer {
       await process.close();
       if (cause instanceof InvalidConfigError) throw cause;
       const why = process.end === "" ? messageOf(cause) : process.end;
-      throw new InfrastructureError(`the MCP server did not start: ${why}`, { cause });
+      throw new InfrastructureError(`the MCP server did not start: ${why}`, { cause, scope: "agent" });
     }
     client.onclose = () => {
       forget();
@@ -144,7 +144,7 @@ class ToolServer {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof InfrastructureError) throw error;
-      throw new InfrastructureError(messageOf(error), { cause: error }); // the tool is gone since the agent's start
+      throw new InfrastructureError(messageOf(error), { cause: error, scope: "agent" }); // the tool is gone since the agent's start
     }
   }
 
@@ -187,7 +187,7 @@ function verdictOf(error: unknown, { end }: ToolProcess, { maxAttempts }: Handle
     return error.code === ProtocolErrorCode.InvalidParams ? new InvalidInputError(error.message) : error;
   if (end === "") return error;
   const text = `the MCP server ended during the call (${end})`;
-  if (maxAttempts > 1) return new InfrastructureError(text, { cause: error });
+  if (maxAttempts > 1) return new InfrastructureError(text, { cause: error, scope: "agent" });
   return new Error(`${text}: the tool may have done the work, and the task has only one attempt`);
 }
 

@@ -6,8 +6,8 @@ import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { ActivityBook, Bar } from "../activity-book.ts";
 import { commandOf } from "../command-text.ts";
 import { defined } from "../defined.ts";
-import { holdBadge } from "./holds.ts";
 import type { AgentDetail, AgentRow, Agents, AttemptBar } from "../wire.ts";
+import { holdBadge } from "./holds.ts";
 
 type Row = StatusResponse["agents"][number];
 

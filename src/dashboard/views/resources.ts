@@ -6,8 +6,8 @@ import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { ActivityBook } from "../activity-book.ts";
 import { commandOf } from "../command-text.ts";
 import { quantiles } from "../quantiles.ts";
-import { holdBadge } from "./holds.ts";
 import type { ResourceRow, Resources } from "../wire.ts";
+import { holdBadge } from "./holds.ts";
 
 /** Asks for the order of the waiting requests where any wait. */
 export async function resourcesView(

@@ -2,9 +2,9 @@
 // `npm run chaos` record, and the checkers judge. A history is shorter than the horizon of idempotency (a day), so no
 // task was forgotten.
 
-import { checkHolds } from "./check-holds.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { checkCapacity } from "./check-capacity.ts";
+import { checkHolds } from "./check-holds.ts";
 import { checkFreshness, checkPositions, KnownWhenSent } from "./check-positions.ts";
 import { checkFold, checkReadings } from "./check-readings.ts";
 import { checkSessions } from "./check-sessions.ts";

@@ -67,7 +67,8 @@ class Recount {
 
   #elapse(event: EventOf<"HoldElapsed">, idx: number): void {
     const hold = this.#holdByTarget.get(targetOf(event));
-    if (hold === undefined) this.#violate(`batch ${idx} ends the time of a hold on ${targetOf(event)}: there is none`);
+    if (hold === undefined)
+      this.#violate(`batch ${idx} ends the time of a hold on ${targetOf(event)}: there is none`);
     else hold.hasElapsed = true;
   }
 
