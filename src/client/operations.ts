@@ -2,7 +2,7 @@
 // change. Messages are checked before they are sent: JSON turns NaN into null, and null removes a limit.
 
 import type { z } from "zod";
-import { argument, instant, objectOf, readerOf } from "../agent/options.ts";
+import { argument, instant, judged, objectOf, readerOf } from "../agent/options.ts";
 import type { Clock } from "../clock.ts";
 import type {
   BudgetPatch,
@@ -21,6 +21,7 @@ import {
   statusResponseSchema,
   transferRequestSchema,
 } from "../protocol/schemas.ts";
+import { shown } from "../protocol/sentence.ts";
 import {
   budgetSchema,
   holdAnswerSchema,
@@ -46,6 +47,7 @@ import {
   settingsResponseSchema,
 } from "../protocol/settings-schemas.ts";
 import type { OperatorVerb, Subjects } from "../protocol/subjects.ts";
+import { holdScopes } from "../state/hold.ts";
 import { type Asker, type AskOptions, askRules, readAskOptions } from "./asker.ts";
 import { errorFrom } from "./coded-error.ts";
 import { projectName } from "./task-request.ts";
@@ -392,26 +394,26 @@ const readHoldOptions = readerOf<HoldOptions>({
 });
 
 const { name: holdName } = holdRequestSchema.shape;
-const readHoldTarget = readerOf<{
-  readonly agent?: string;
-  readonly type?: string;
-  readonly resource?: string;
-}>({
-  each: { agent: holdName, type: holdName, resource: holdName },
-  example: '{ type: "claude" }',
-  subject: "the target",
-});
 
-/** @throws InvalidMessageError unless the target names one agent, type or resource */
-function holdTargetOf(call: string, given: HoldTargetOption): { readonly on: string; readonly name: string } {
-  const named = Object.entries(readHoldTarget(call, given));
-  const [first] = named;
-  if (first === undefined || named.length > 1)
-    throw new InvalidMessageError(
-      `${call}: the target is one of agent, type and resource, such as { type: "claude" }`,
-    );
+/** `{ on, name }` of a target; undefined unless it names one agent, type or resource. */
+function namedTarget(given: unknown): { readonly on: string; readonly name: string } | undefined {
+  const entries = typeof given === "object" && given !== null ? Object.entries(given) : [];
+  const [first, ...others] = entries.filter(([, value]) => value !== undefined);
+  if (first === undefined || others.length > 0) return undefined;
   const [on, name] = first;
-  return { on, name };
+  const isRight = holdScopes.some((scope) => scope === on) && holdName.safeParse(name).success;
+  return isRight ? { on, name: String(name) } : undefined;
+}
+
+const holdTarget = judged<HoldTargetOption>((input) =>
+  namedTarget(input) === undefined
+    ? `must name one agent, type or resource, such as { type: "claude" }, not ${shown(input)}`
+    : undefined,
+);
+
+/** @throws InvalidMessageError */
+function holdTargetOf(call: string, given: HoldTargetOption): object {
+  return namedTarget(argument([call, "target"], given, holdTarget)) ?? {};
 }
 
 const readTransferOptions = readerOf<TransferOptions>({

@@ -93,7 +93,7 @@ it.each<[HealthRule, string, Partial<StatusResponse>, RegExp, string]>([
     "nobody-free",
     "critical",
     { queues: [queue()], agents: [anAgent("a1", { draining: true })] },
-    /its agents drain, are silent or are suspended$/,
+    /its agents drain, are silent, suspended or on hold$/,
     "waggle status",
   ],
   [
@@ -145,6 +145,18 @@ it.each<[HealthRule, string, Partial<StatusResponse>, RegExp, string]>([
     },
     /^attempts of kind count fail: 80 % of the recent ones$/,
     "waggle tasks --kind count --state dead-lettered",
+  ],
+  [
+    "on-hold",
+    "attention",
+    {
+      holds: [
+        { on: "type", name: "claude", until: 70_000, since: 0, phase: "held", by: "agent", reason: "429" },
+      ],
+      at: 10_000,
+    },
+    /^all claude agents are on hold for 1 min more: 429$/,
+    "waggle unhold type claude",
   ],
   [
     "suspended",
