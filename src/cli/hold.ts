@@ -88,7 +88,7 @@ function unhold(context: VerbContext, on: HoldScope, name: string): Promise<Exit
     const { changed, term, idx } = await ask(context, (options) => swarm.unhold(targetOf(on, name), options));
     context.output.datum(
       { on, name, changed, term, idx },
-      () => `${targetText({ on, name })} ${changed ? "no longer on hold" : "was not on hold"}`,
+      () => `${targetText({ on, name })} ${changed ? "no longer on hold" : "not on hold before"}`,
     );
     return exitCodes.ok;
   });

@@ -365,3 +365,28 @@ it("every change is journaled, and printed as one line", async () => {
   const { stdout } = await waggle("events --from start --type ProjectConfigured");
   expect(stdout).toMatch(/project acme set: creditWeight 2, maxConcurrent 4, budget tokens 100000/);
 });
+
+it("a hold: placed, changed, shown in status and health, and ended", async () => {
+  const at = "2100-01-01T00:00:00Z";
+  expect(await transcript("unhold type claude", "hold agent nobody --for 10m", "hold type claude")).toBe(
+    `$ waggle unhold type claude
+all claude agents not on hold before
+$ waggle hold agent nobody --for 10m
+error WAGGLE_INVALID_VALUE: name: there is no agent nobody
+exit 2
+$ waggle hold type claude
+error WAGGLE_USAGE: a hold needs --for DURATION or --until TIME, one of the two; see waggle hold --help
+exit 2
+`,
+  );
+  const placed = JSON.parse((await waggle("hold type claude --for 10m --json")).stdout);
+  expect(placed).toMatchObject({ on: "type", name: "claude", changed: true });
+  expect((await waggle("status")).stdout).toContain("all claude agents on hold until");
+  expect((await waggle("health")).stdout).toMatch(
+    /all claude agents are on hold for 1\d min more|on hold for/,
+  );
+  expect((await waggle(`hold type claude --until ${at}`)).stderr).toContain(
+    "until: a hold lasts at most 7 days",
+  );
+  expect((await waggle("unhold type claude")).stdout).toBe("all claude agents no longer on hold\n");
+});
