@@ -603,8 +603,7 @@ export class AgentSession implements SessionLink {
 
   /** After a late answer, as after a pause of this process, pushes are deferred once more. */
   #obeyDeferred(): void {
-    for (const push of this.#current.takeDeferred())
-      if (this.#hear(push.term)) this.#obeyLeader(push);
+    for (const push of this.#current.takeDeferred()) if (this.#hear(push.term)) this.#obeyLeader(push);
   }
 
   #onAssigned(assignments: readonly Assignment[]): void {
