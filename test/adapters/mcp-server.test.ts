@@ -21,8 +21,10 @@ beforeAll(async () => {
     id: "slow",
     kinds: ["slow"],
     handler: async (_task, { progress }) => {
-      progress(0.5, "half of it");
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      for (let nth = 0; nth < 10; nth += 1) {
+        progress(0.5, "half of it"); // again: the leader passes reports on once a client awaits the task
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
       return "done";
     },
   });

@@ -6,6 +6,7 @@ import { checkAfterTurn } from "../../src/core/invariants.ts";
 import type { Kind } from "../../src/ids.ts";
 import { budgetRoom, rateGate } from "../../src/scheduling/gates.ts";
 import type { EventOf } from "../../src/state/event.ts";
+import { holdsOn, phaseOf } from "../../src/state/hold-rows.ts";
 import { isHard } from "../../src/state/settings.ts";
 import type { AgentRow, SwarmState } from "../../src/state/state.ts";
 import { aRandomSwarm } from "./random-swarm.ts";
@@ -27,9 +28,10 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
       couldServe(other, kind, spec.role) &&
       (event.cheaperType === undefined || other.agentType === event.cheaperType),
   );
-  const settled = others.filter((other) => !other.suspensionByKind.has(kind));
+  const unheld = others.filter((other) => holdsOn(state, other).length === 0);
+  const settled = unheld.filter((other) => !other.suspensionByKind.has(kind));
   const suspension = settled.length > 0 ? agent.suspensionByKind.get(kind) : undefined;
-  const peers = settled.length > 0 ? settled : others;
+  const peers = [settled, unheld, others].find((some) => some.length > 0) ?? [];
   const open = [...state.agentById.values()].flatMap((other) => [...other.open.values()]);
   const ofProject = open.filter(({ project }) => project === spec.project);
   const claims = {
@@ -46,6 +48,9 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
           (attempt) =>
             attempt.kind === kind && attempt.state !== "revoked" && attempt.assignedAt >= suspension.until,
         )),
+    "what is on hold gets the probe alone, once its time is over": holdsOn(state, agent).every(
+      (hold) => phaseOf(hold) === "due" && event.receipt.decidedBy === "probe",
+    ),
     "who failed it has it again only where nobody else could":
       !row.failedBy.includes(agent.id) || peers.every((other) => row.failedBy.includes(other.id)),
     "neither the swarm nor the project is paused": !state.isPaused && !projectRow.isPaused,
