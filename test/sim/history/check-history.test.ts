@@ -1,7 +1,7 @@
 // The checkers find nothing in a true history, and each checker finds its violation in a history broken on purpose.
 
 import { beforeAll, describe, expect, it } from "vitest";
-import { refOfKey } from "../../../src/ids.ts";
+import { instant, refOfKey } from "../../../src/ids.ts";
 import { decodeRecord, encodeBatch, hashOf } from "../../../src/journal/records.ts";
 import { checkHistory } from "../../../src/sim/history/check-history.ts";
 import { checkSessions } from "../../../src/sim/history/check-sessions.ts";
@@ -354,6 +354,18 @@ describe("a violation planted on purpose", () => {
       event.type === "AgentJoined" ? [{ ...event, maxConcurrent: 0 }] : [event],
     );
     expect(names({ journal })).toContain("P7 capacity");
+  });
+
+  it("an assignment to an agent on hold", () => {
+    const held = edited((event) =>
+      event.type === "AgentJoined"
+        ? [
+            event,
+            { type: "HoldPlaced", on: "agent", name: event.agent, until: instant(9e12), by: "operator" },
+          ]
+        : [event],
+    );
+    expect(names({ journal: held })).toContain("P7 holds");
   });
 
   it("a program whose every call is refused, though the task was accepted", () => {
