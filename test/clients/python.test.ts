@@ -142,6 +142,22 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     expect(printed).toEqual([["WAGGLE_ACQUIRE_TIMED_OUT"], [1], ["WAGGLE_UNKNOWN_RESOURCE"]]);
   });
 
+  it("puts itself on hold where a quota refuses the work", async () => {
+    const printed = await python(`
+      import waggledance as w, time
+      seen = []
+      def limited(task):
+          seen.append(time.monotonic())
+          if len(seen) == 1: raise w.Infrastructure("quota", retry_after=1)
+          return "done"
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["limited"], limited, id="limited"):
+              task = swarm.submit("limited")
+              say(task.result(20), len(seen), round(seen[1] - seen[0]) >= 1)
+    `);
+    expect(printed).toEqual([["done", 2, true]]);
+  });
+
   it("reads events, and says coded errors", async () => {
     const printed = await python(`
       import waggledance as w, os, tempfile

@@ -17,7 +17,15 @@ class InvalidInput(Exception):
 
 
 class Infrastructure(Exception):
-    """Raised by a handler: the environment is at fault. The task is tried again, and the attempt does not count."""
+    """Raised by a handler: the environment is at fault. The task is tried again, and the attempt does not count.
+
+    `retry_after` (seconds) or `scope`: something refused the work, as a quota does. The agent is on hold for so long; with
+    `scope` "type" all agents of its type, with {"resource": "gpt-4o"} the resource. Without a time the swarm guesses."""
+
+    def __init__(self, message="", retry_after=None, scope=None):
+        super().__init__(message)
+        self.hold = {} if retry_after is None else {"forMs": round(retry_after * 1000)}
+        self.hold.update({} if scope is None else {"scope": scope})
 
 
 def key_of(attempt):
@@ -99,7 +107,7 @@ class Attempt:
         except InvalidInput as error:
             report = {"outcome": "invalid", "error": str(error)[:1024]}
         except Infrastructure as error:
-            report = {"outcome": "infrastructure", "error": str(error)[:1024]}
+            report = {"outcome": "infrastructure", "error": str(error)[:1024], **({"hold": error.hold} if error.hold else {})}
         except Exception as error:  # whatever a handler raises counts against the agent
             report = {"outcome": "failed", "error": (str(error) or repr(error))[:1024]}
         if self.aborted.is_set() and report["outcome"] != "completed":
