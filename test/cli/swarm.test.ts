@@ -69,22 +69,6 @@ describe("a swarm on the development broker", () => {
     expect(other).toMatchObject({ code: 5, stdout: "", stderr: expect.stringContaining("WAGGLE_CONFLICT") });
   });
 
-  it("submit --stream prints the result as the agent produces it, and marks what a failed attempt left", async () => {
-    const handler =
-      'printf "$WAGGLE_ATTEMPT a "; sleep 0.3; [ "$WAGGLE_ATTEMPT" = 1 ] && exit 1; printf "$WAGGLE_ATTEMPT b"';
-    const writer = workplace.start("agent", "--kind", "write", "--id", "writer", "--exec", handler);
-    await writer.says("joined");
-    const streamed = await workplace.run("submit", "--kind", "write", "--text", "x", "--stream");
-    expect(streamed).toMatchObject({ code: 0, stdout: "1 a \n2 a 2 b\n" });
-    expect(streamed.stderr).toMatch(/^\S+ accepted\nattempt 2 begins; the output of attempt 1 is void\n$/);
-    const told = records(
-      await workplace.run("submit", "--kind", "count", "--text", "a b", "--stream", "--json"),
-    );
-    expect(told.map(({ type }) => type)).toEqual(["accepted", "chunk", "outcome"]);
-    expect(told[1]).toMatchObject({ attempt: 1, agent: "counter", index: 0, data: "2\n" });
-    await writer.kill("SIGTERM");
-  });
-
   it("submit --watch prints the task's events as they happen", async () => {
     const watched = await workplace.run("submit", "--kind", "count", "--text", "a b", "--watch", "--json");
     expect(watched.code).toBe(0);
@@ -377,6 +361,22 @@ describe("a swarm on the development broker", () => {
     killed.child.kill("SIGINT");
     await killed.says("draining");
     expect(await killed.kill("SIGINT")).toMatchObject({ code: 130 });
+  });
+
+  it("submit --stream prints the result as the agent produces it, and marks what a failed attempt left", async () => {
+    const handler =
+      'printf "$WAGGLE_ATTEMPT a "; sleep 0.3; [ "$WAGGLE_ATTEMPT" = 1 ] && exit 1; printf "$WAGGLE_ATTEMPT b"';
+    const writer = workplace.start("agent", "--kind", "write", "--id", "writer", "--exec", handler);
+    await writer.says("joined");
+    const streamed = await workplace.run("submit", "--kind", "write", "--text", "x", "--stream");
+    expect(streamed).toMatchObject({ code: 0, stdout: "1 a \n2 a 2 b\n" });
+    expect(streamed.stderr).toMatch(/^\S+ accepted\nattempt 2 begins; the output of attempt 1 is void\n$/);
+    const told = records(
+      await workplace.run("submit", "--kind", "count", "--text", "a b", "--stream", "--json"),
+    );
+    expect(told.map(({ type }) => type)).toEqual(["accepted", "chunk", "outcome"]);
+    expect(told[1]).toMatchObject({ attempt: 1, agent: "counter", index: 0, data: "2\n" });
+    await writer.kill("SIGTERM");
   });
 });
 

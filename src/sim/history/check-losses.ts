@@ -50,7 +50,7 @@ export function checkLosses({ observations, journal, isReported }: LossHistory):
  * across a loss may end with the loss.
  */
 function isOfAnswers({ checker }: Violation): boolean {
-  return checker !== "lives" && checker !== "stories";
+  return checker !== "sessions" && checker !== "stories";
 }
 
 /**
