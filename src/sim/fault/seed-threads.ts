@@ -4,6 +4,7 @@
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
+import { messageOf } from "../../errors.ts";
 import type { NodeLog } from "./habitat.ts";
 import { runSeed, type SeedReport, type SeedRequest } from "./run-seed.ts";
 
@@ -18,7 +19,7 @@ export interface SeedsOptions {
   onDone(report: SeedReport): void;
 }
 
-/** Runs every seed of `requests`. @throws the reason of the signal, or the error of a thread */
+/** Runs every seed of `requests`. @throws the reason of the signal, or the error of a thread, with its seed */
 export async function runSeeds(requests: Iterable<SeedRequest>, options: SeedsOptions): Promise<void> {
   const queue = requests[Symbol.iterator]();
   const { threads, signal, log, onDone } = options;
@@ -38,14 +39,23 @@ async function runOnThreads(
   const work = async (thread: Worker) => {
     for (let next = queue.next(); next.done !== true; next = queue.next()) {
       thread.postMessage(next.value);
-      // `once` rejects when the thread fails.
-      const [report] = (await once(thread, "message", { signal })) as [SeedReport];
-      onDone(report);
+      onDone(await reportOf(thread, next.value, signal));
     }
   };
   try {
     await Promise.all(threads.map(work));
   } finally {
     await Promise.all(threads.map((thread) => thread.terminate()));
+  }
+}
+
+/** Rejects when the thread fails, as without memory left, and names the seed. */
+async function reportOf(thread: Worker, { seed }: SeedRequest, signal: AbortSignal): Promise<SeedReport> {
+  try {
+    const [report] = (await once(thread, "message", { signal })) as [SeedReport];
+    return report;
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new Error(`seed ${seed}: ${messageOf(cause)}`, { cause });
   }
 }
