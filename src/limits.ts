@@ -236,6 +236,8 @@ export const limits = {
   waitingChunksBytesMax: 256 * 1024,
   /** Bytes of chunks that a client keeps for the readers of a task. Beyond, the oldest chunks are dropped. */
   keptChunksBytesMax: 4 * 1024 * 1024,
+  /** Chunks that a client keeps for the readers of a task: tiny chunks need more memory than their text. */
+  keptChunksMax: 65_536,
   /** Messages with chunks per second and running attempt that a leader accepts: the SDK's rate, and as many again. */
   chunkMessagesPerPlaceMax: 40,
   /** Messages per second and type that a leader accepts from one agent. A correct agent sends less: one heartbeat per

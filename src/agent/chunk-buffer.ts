@@ -7,7 +7,7 @@ import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import type { Chunk } from "../protocol/schemas.ts";
 import type { AttemptKey, EmittedChunks } from "./link.ts";
-import { wordsOf } from "./words.ts";
+import { type WireTextTerms, wireTextOf } from "./result-text.ts";
 
 interface Waiting {
   /** Number of the next chunk. */
@@ -33,10 +33,7 @@ export class ChunkBuffer {
     waiting.next += 1;
     waiting.chunks.push(chunk);
     waiting.bytes += Buffer.byteLength(chunk.text);
-    while (waiting.bytes > limits.waitingChunksBytesMax) {
-      const dropped = waiting.chunks.shift();
-      waiting.bytes -= Buffer.byteLength(dropped?.text ?? "");
-    }
+    if (waiting.bytes > 2 * limits.waitingChunksBytesMax) dropOldest(waiting); // seldom: each time moves all others
     if (!this.#isResting) this.#flushAll();
   }
 
@@ -49,6 +46,7 @@ export class ChunkBuffer {
   }
 
   #flush(key: AttemptKey, waiting: Waiting): void {
+    dropOldest(waiting);
     const { chunks, next } = waiting;
     if (chunks.length === 0) return;
     waiting.chunks = [];
@@ -67,33 +65,46 @@ export class ChunkBuffer {
   }
 }
 
+function dropOldest(waiting: Waiting): void {
+  let dropped = 0;
+  for (; waiting.bytes > limits.waitingChunksBytesMax; dropped += 1)
+    waiting.bytes -= Buffer.byteLength(waiting.chunks[dropped]?.text ?? "");
+  if (dropped > 0) waiting.chunks.splice(0, dropped);
+}
+
+/** Groups of chunks, each at most `bytesMax` as JSON; undefined in place of a single larger chunk. */
+export function* inMessages(
+  chunks: readonly Chunk[],
+  bytesMax: number,
+): Generator<readonly Chunk[] | undefined> {
+  let from = 0;
+  let bytes = 0;
+  for (const [at, chunk] of chunks.entries()) {
+    const own = Buffer.byteLength(JSON.stringify(chunk)) + 1;
+    if (bytes + own > bytesMax && at > from) {
+      yield chunks.slice(from, at);
+      [from, bytes] = [at, 0];
+    }
+    if (own > bytesMax) {
+      yield undefined;
+      from = at + 1;
+    } else bytes += own;
+  }
+  if (from < chunks.length) yield chunks.slice(from);
+}
+
 /** A chunk in its form on the wire. @throws RangeError, TypeError as `HandlerContext.emit` */
 export function chunkOf(value: unknown): Chunk {
-  if (value instanceof Uint8Array) {
-    const text = Buffer.from(value.buffer, value.byteOffset, value.length).toString("base64");
-    return { text: checked(text), encoding: "base64" };
-  }
-  return { text: checked(typeof value === "string" ? value : jsonOf(value)) };
+  return wireTextOf(value, chunkTerms);
 }
 
-function jsonOf(value: unknown): string {
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(value);
-  } catch (cause) {
-    throw new TypeError(`the chunk cannot be written as JSON: ${wordsOf(cause)}`, { cause });
-  }
-  if (json === undefined) throw new TypeError(`a ${typeof value} cannot be a chunk`);
-  return json;
-}
-
-function checked(text: string): string {
-  const bytes = Buffer.byteLength(text);
-  if (bytes <= limits.chunkBytesMax) return text;
-  throw new RangeError(
-    `the chunk has ${bytes} bytes, above the maximum of ${limits.chunkBytesMax}: emit it in parts`,
-  );
-}
+const chunkTerms: WireTextTerms = {
+  what: "chunk",
+  bytesMax: limits.chunkBytesMax,
+  remedy: "emit it in parts",
+  unusable: TypeError,
+  tooLarge: RangeError,
+};
 
 /** Emits bytes of UTF-8 as text, however they are cut. Bytes that are no UTF-8 become U+FFFD; the result has them. */
 export function textEmitter(emit: (text: string) => void): (bytes: Uint8Array) => void {

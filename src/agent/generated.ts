@@ -12,9 +12,11 @@ export function isGenerated(value: unknown): value is Generated {
   return tag === "[object AsyncGenerator]" || tag === "[object Generator]";
 }
 
-/** Runs a generator to its end. An abort ends it at its next yield.
- *  @returns its return value; without one, all it yielded: joined if all is text or all is bytes, else as an array
- *  @throws what the generator and `emit` throw; the reason of `signal` */
+/** Runs a generator to its end, and emits each yielded value. After an abort of `signal` the generator ends at its next
+ *  yield.
+ *  @returns the generator's return value. Without a return value: the yielded values, joined if all are text or all
+ *    are bytes, else as an array
+ *  @throws the errors of the generator and of `emit`; the reason of `signal` */
 export async function resultOf(
   generated: Generated,
   emit: (chunk: unknown) => void,

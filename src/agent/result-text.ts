@@ -18,13 +18,39 @@ export class UnusableResultError extends Error {
 /** @throws UnusableResultError when the value is not JSON, or larger than `limits.payloadBytesMax` */
 export function resultText(value: unknown): ResultText {
   if (value === undefined) return {};
+  const { text: result, ...rest } = wireTextOf(value, resultTerms);
+  return { result, ...rest };
+}
+
+/** How a value that cannot be sent is refused. */
+export interface WireTextTerms {
+  readonly what: "result" | "chunk";
+  readonly bytesMax: number;
+  /** For a value above `bytesMax`, without a full stop. */
+  readonly remedy: string;
+  readonly unusable: new (message: string, options?: ErrorOptions) => Error;
+  readonly tooLarge: new (message: string) => Error;
+}
+
+const resultTerms: WireTextTerms = {
+  what: "result",
+  bytesMax: limits.payloadBytesMax,
+  remedy: "store it elsewhere and return a reference",
+  unusable: UnusableResultError,
+  tooLarge: UnusableResultError,
+};
+
+/** A handler's value in its form on the wire: a string as is, bytes as base64, any other value as JSON.
+ *  @throws the errors of `terms` */
+export function wireTextOf(
+  value: unknown,
+  terms: WireTextTerms,
+): { readonly text: string; readonly encoding?: "base64" } {
   if (value instanceof Uint8Array) {
-    return {
-      result: checked(Buffer.from(value.buffer, value.byteOffset, value.length).toString("base64")),
-      encoding: "base64",
-    };
+    const text = Buffer.from(value.buffer, value.byteOffset, value.length).toString("base64");
+    return { text: checked(text, terms), encoding: "base64" };
   }
-  return { result: checked(typeof value === "string" ? value : jsonOf(value)) };
+  return { text: checked(typeof value === "string" ? value : jsonOf(value, terms), terms) };
 }
 
 /** Text for valid UTF-8, the bytes otherwise. */
@@ -38,21 +64,19 @@ export function textOrBase64(bytes: Uint8Array): string | Uint8Array {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function jsonOf(value: unknown): string {
+function jsonOf(value: unknown, { what, unusable: Unusable }: WireTextTerms): string {
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
   } catch (cause) {
-    throw new UnusableResultError(`the result cannot be written as JSON: ${wordsOf(cause)}`, { cause });
+    throw new Unusable(`the ${what} cannot be written as JSON: ${wordsOf(cause)}`, { cause });
   }
-  if (json === undefined) throw new UnusableResultError(`a ${typeof value} cannot be a result`);
+  if (json === undefined) throw new Unusable(`a ${typeof value} cannot be a ${what}`);
   return json;
 }
 
-function checked(text: string): string {
+function checked(text: string, { what, bytesMax, remedy, tooLarge: TooLarge }: WireTextTerms): string {
   const bytes = Buffer.byteLength(text);
-  if (bytes <= limits.payloadBytesMax) return text;
-  throw new UnusableResultError(
-    `the result has ${bytes} bytes, above the maximum of ${limits.payloadBytesMax}: store it elsewhere and return a reference`,
-  );
+  if (bytes <= bytesMax) return text;
+  throw new TooLarge(`the ${what} has ${bytes} bytes, above the maximum of ${bytesMax}: ${remedy}`);
 }

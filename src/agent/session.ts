@@ -63,6 +63,7 @@ import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
 import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
 import type { BundlePlace } from "./bundler.ts";
+import { inMessages } from "./chunk-buffer.ts";
 import { Departure } from "./departure.ts";
 import { attemptName, IncarnationState } from "./incarnation-state.ts";
 import { type Answer, LeaderClient } from "./leader-client.ts";
@@ -671,8 +672,12 @@ export class AgentSession implements SessionLink {
   #onChunks({ key, first, chunks }: EmittedChunks): void {
     const held = this.#current.ledger.find(key);
     if (held?.isRunning !== true) return;
-    const { incarnation } = this.#current;
-    this.#leader.tell("chunk", { incarnation, ...attemptName(held), first, chunks: [...chunks] });
+    const head = { incarnation: this.#current.incarnation, ...attemptName(held) };
+    let next = first;
+    for (const fitting of inMessages(chunks, this.#leader.roomBytes / 2)) {
+      if (fitting !== undefined) this.#leader.tell("chunk", { ...head, first: next, chunks: fitting });
+      next += fitting?.length ?? 1;
+    }
   }
 
   /** Only a leader sends log queries, and names the project that may see the answer. */

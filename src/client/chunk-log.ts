@@ -58,7 +58,7 @@ export class ChunkLog {
     if (attempt > this.#attempt) {
       this.#attempt = attempt;
       this.#next = 0;
-      while (this.#chunks.length > 0) this.#removeFirst();
+      this.#removeFirst(this.#chunks.length);
     }
     for (const [nth, { text: data, encoding }] of chunks.entries()) {
       const index = first + nth;
@@ -67,7 +67,12 @@ export class ChunkLog {
       this.#chunks.push(new ResultChunk({ attempt, agent, index, data, encoding }));
       this.#bytes += data.length;
     }
-    while (this.#bytes > limits.keptChunksBytesMax) this.#removeFirst();
+    let [surplus, bytes] = [0, this.#bytes];
+    while (bytes > limits.keptChunksBytesMax || this.#chunks.length - surplus > limits.keptChunksMax) {
+      bytes -= this.#chunks[surplus]?.data.length ?? 0;
+      surplus += 1;
+    }
+    this.#removeFirst(surplus);
     this.#changed();
   }
 
@@ -92,9 +97,10 @@ export class ChunkLog {
     }
   }
 
-  #removeFirst(): void {
-    this.#bytes -= this.#chunks.shift()?.data.length ?? 0;
-    this.#removed += 1;
+  #removeFirst(count: number): void {
+    if (count === 0) return;
+    for (const { data } of this.#chunks.splice(0, count)) this.#bytes -= data.length;
+    this.#removed += count;
   }
 
   #changed(): void {

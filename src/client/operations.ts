@@ -147,7 +147,7 @@ export interface RemoveRateOptions extends AskOptions {
   readonly window?: RatePatch["window"];
 }
 
-/** What is put on hold: one of the three. */
+/** The target of a hold: an agent, all agents of a type, or the grants of a resource. Exactly one field is given. */
 export type HoldTargetOption =
   | { readonly agent: string }
   /** All agents of this type. */

@@ -121,6 +121,29 @@ describe("a streamed task", () => {
     expect(await textsOf(plain.chunks())).toEqual([]);
   });
 
+  it.each<[string, number, string]>([
+    ["characters", 60_000, "a"],
+    ["text that JSON escapes", 60_000, "\u0001".repeat(4)],
+  ])(
+    "may flood: %s that come at once leave in messages that the server takes, oldest dropped",
+    async (_, count, text) => {
+      await swarm.agent({
+        kinds: ["write"],
+        handler: (_task, { emit }) => {
+          for (let nth = 0; nth < count; nth += 1) emit(text);
+          return "whole";
+        },
+      });
+      const handle = await swarm.submit({ kind: "write", stream: true });
+      const indices: number[] = [];
+      for await (const { index } of handle.chunks()) indices.push(index);
+      expect((await handle.result()).text()).toBe("whole");
+      expect(indices.at(-1)).toBe(count - 1);
+      expect(indices).toEqual(indices.toSorted((a, b) => a - b));
+      expect(indices.length).toBeGreaterThan(50_000);
+    },
+  );
+
   it("that is refused leaves nothing behind, and its chunks end with the connection's error", async () => {
     await expect(swarm.submit({ kind: "nobody", stream: true }, { failFast: true })).rejects.toMatchObject({
       code: "WAGGLE_NO_CAPABLE_AGENT",
@@ -195,6 +218,14 @@ describe("the log of chunks", () => {
     const indices: number[] = [];
     for await (const { index } of log.read(never)) indices.push(index);
     expect([indices[0], indices.length]).toEqual([2, kept]);
+  });
+
+  it("keeps a bounded number of tiny chunks", async () => {
+    const log = new ChunkLog();
+    log.add(push(1, 0, ...Array.from({ length: limits.keptChunksMax + 5 }, () => "a")));
+    log.end(undefined);
+    const reading = log.read(never);
+    expect((await reading.next()).value?.index).toBe(5);
   });
 
   it("ends its readings with the error of the wait", async () => {

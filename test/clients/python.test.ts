@@ -158,6 +158,28 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     expect(printed).toEqual([["done", 2, true]]);
   });
 
+  it("refuses what is too large, and floods of chunks leave in messages that the server takes", async () => {
+    const printed = await python(`
+      import waggledance as w
+      def handler(task):
+          if task.payload == "large": return "x" * 300000
+          return ("a" for _ in range(60000))
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["much"], handler, id="much"):
+              try: swarm.submit("much", "x" * 300000)
+              except w.WaggleError as error: say(error.code, error.field)
+              try: swarm.submit("much", "large", maxAttempts=1).result(20)
+              except w.WaggleError as error: say(error.outcome["error"])
+              task = swarm.submit("much", "stream", stream=True)
+              say(len("".join(chunk.data for chunk in task.chunks())) > 50000, len(task.result(20)))
+    `);
+    expect(printed).toEqual([
+      ["WAGGLE_INVALID_MESSAGE", "payload"],
+      ["the result has 300000 bytes, above the maximum of 262144"],
+      [true, 60_000],
+    ]);
+  });
+
   it("reads events, and says coded errors", async () => {
     const printed = await python(`
       import waggledance as w, os, tempfile

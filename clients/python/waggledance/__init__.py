@@ -10,7 +10,6 @@ The wire is docs/protocol.md. Every method may be called from any thread; handle
 are seconds. Errors of the swarm are `WaggleError` with a stable `code`.
 """
 from .agent import Agent, Attempt, Infrastructure, InvalidInput, Slot
-from .client import Chunk, Swarm, Task, WaggleError, connect
+from .client import Chunk, Swarm, Task, WaggleError, __version__, connect
 
-__version__ = "0.1.0"
 __all__ = ["connect", "Swarm", "Task", "Chunk", "Agent", "Attempt", "Slot", "InvalidInput", "Infrastructure", "WaggleError"]

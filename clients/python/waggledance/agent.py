@@ -5,9 +5,10 @@ agent aborts what it runs, for another agent may have it. Assignments that arriv
 """
 import inspect, json, threading, time
 
-from .client import CHUNK_BYTES, WaggleError, decoded, encoded, error_of, fresh
+from .client import PAYLOAD_BYTES, WaggleError, decoded, encoded, error_of, fresh
 
-CHUNK_SECONDS, CHUNKS_BYTES = 0.05, 256 * 1024  # between two messages of chunks; in one message
+CHUNK_SECONDS = 0.05  # between two messages of chunks
+CHUNK_BYTES, CHUNKS_BYTES = 128 * 1024, 256 * 1024  # of one chunk; of several in one message, as JSON
 SAFE_SHARE = 0.8  # of a lease
 FOREVER = 1e9
 
@@ -59,9 +60,7 @@ class Attempt:
 
     def emit(self, chunk):
         """Sends a part of the result at once, if the task was submitted with `stream`. @raises ValueError beyond 128 KiB"""
-        part = encoded(chunk)
-        if len(part["text"].encode()) > CHUNK_BYTES:
-            raise ValueError(f"a chunk has at most {CHUNK_BYTES} bytes: emit it in parts")
+        part = encoded(chunk, "chunk", CHUNK_BYTES)
         if not self.assignment.get("stream"):
             return
         with self.lock:
@@ -74,12 +73,19 @@ class Attempt:
     def flush(self):
         with self.lock:
             waiting, self.waiting, self.timer, self.sent_at = self.waiting, [], None, time.monotonic()
-            while waiting:
-                chunks = [waiting.pop(0)]
-                while waiting and sum(len(each["text"]) for each in chunks) < CHUNKS_BYTES / 2:
-                    chunks.append(waiting.pop(0))
-                self.agent.tell("chunk", {**self.name, "first": self.sent, "chunks": chunks})
-                self.sent += len(chunks)
+            start, size = 0, 0
+            for at, part in enumerate(waiting):
+                own = len(json.dumps(part)) + 2
+                if size + own > CHUNKS_BYTES and at > start:
+                    self.send(waiting[start:at])
+                    start, size = at, 0
+                size += own
+            if waiting:
+                self.send(waiting[start:])
+
+    def send(self, chunks):
+        self.agent.tell("chunk", {**self.name, "first": self.sent, "chunks": chunks})
+        self.sent += len(chunks)
 
     def progress(self, fraction=None, message=None):
         """Resets the stall limit, and is shown to watchers. Call it at most four times a second."""
@@ -102,7 +108,7 @@ class Attempt:
             given = self.agent.handler(self)
             if inspect.isgenerator(given):
                 given = self.drain(given)
-            result = {} if given is None else encoded(given)
+            result = {} if given is None else encoded(given, "result", PAYLOAD_BYTES)
             report = {"outcome": "completed", **({"result": result.pop("text")} if result else {}), **result}
         except InvalidInput as error:
             report = {"outcome": "invalid", "error": str(error)[:1024]}

@@ -5,7 +5,7 @@ from urllib.parse import unquote, urlparse
 __version__ = "0.1.0"
 REQUEST_SECONDS, PATIENCE_SECONDS = 5.0, 30.0  # until a request is repeated; until a request without a leader fails
 ASK_AGAIN_SECONDS = 5.0  # a list of waiting clients does not survive its leader
-CHUNK_BYTES = 128 * 1024  # of one chunk
+PAYLOAD_BYTES = 256 * 1024  # of a payload, and of a result
 MAY_DECIDE_LATER = {"WAGGLE_NO_LEADER", "WAGGLE_OUTCOME_UNKNOWN", "WAGGLE_UNREACHABLE", "WAGGLE_BACKPRESSURE", "WAGGLE_JOURNAL_FULL"}
 
 Chunk = collections.namedtuple("Chunk", "attempt index data")
@@ -24,11 +24,16 @@ def fresh():
     return uuid.uuid4().hex
 
 
-def encoded(value):
-    """Text as is, bytes as base64, anything else as JSON."""
+def encoded(value, what, most):
+    """Text as is, bytes as base64, anything else as JSON. @raises ValueError beyond `most` bytes"""
     if isinstance(value, (bytes, bytearray)):
-        return {"text": base64.b64encode(value).decode(), "encoding": "base64"}
-    return {"text": value if isinstance(value, str) else json.dumps(value)}
+        form = {"text": base64.b64encode(value).decode(), "encoding": "base64"}
+    else:
+        form = {"text": value if isinstance(value, str) else json.dumps(value)}
+    size = len(form["text"].encode())
+    if size > most:
+        raise ValueError(f"the {what} has {size} bytes, above the maximum of {most}")
+    return form
 
 
 def decoded(text, encoding):
@@ -141,16 +146,17 @@ class Nats:
                     self.obey(line)
             except (OSError, ValueError):
                 pass
-            for attempt in range(1 << 30):
-                time.sleep(min(2.0, 0.05 * 2 ** min(attempt, 6)) * random.uniform(0.5, 1))
+            pause = 0.05
+            while not self.closed:
+                time.sleep(pause * random.uniform(0.5, 1))
                 try:
-                    if not self.closed:
-                        self.open()
-                    break
+                    self.open()
                 except WaggleError:
+                    pause = min(2.0, pause * 2)
                     continue
-            for notify in list(self.on_connected):
-                notify()
+                for notify in list(self.on_connected):
+                    notify()
+                break
 
     def obey(self, line):
         op, *args = line.decode().split()
@@ -207,7 +213,11 @@ class Swarm:
         @raises WaggleError of the refusal; WAGGLE_NO_LEADER after `timeout` seconds: then submit the same `id` again"""
         fields = {"id": fresh(), "user": self.user, **fields, "kind": kind}
         if payload is not None:
-            fields.update({"payload" if name == "text" else name: value for name, value in encoded(payload).items()})
+            try:
+                form = encoded(payload, "payload", PAYLOAD_BYTES)
+            except (ValueError, TypeError) as cause:
+                raise WaggleError("WAGGLE_INVALID_MESSAGE", f"payload: {cause}", "payload")
+            fields.update({"payload" if name == "text" else name: value for name, value in form.items()})
         task = self.task(fields["id"], project)
         message = {"tasks": [fields], "notify": self.nats.inbox}
         answer = self.nats.ask(f"{self.prefix}.project.{task.project}.submit", message, timeout)["answers"][0]
