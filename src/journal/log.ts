@@ -186,7 +186,7 @@ async function readThrough(replay: Replay, others: readonly LiveSegment[], deps:
 }
 
 /** Enters the next segment, after its `Opened`. @throws JournalDamagedError if the segment does not continue the log */
-function enterNext(replay: Replay, next: LiveSegment): void {
+export function enterNext(replay: Replay, next: LiveSegment): void {
   const { tail } = next.opened;
   if (!isSameTail(replay.tail, tail))
     throw new JournalDamagedError(

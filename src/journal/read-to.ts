@@ -3,14 +3,14 @@
 // whole journal (audit/verifying).
 
 import type { Clock } from "../clock.ts";
-import { AuditTrimmedError, JournalDamagedError } from "../errors.ts";
+import { AuditTrimmedError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Slices } from "../slices.ts";
 import type { SwarmState } from "../state/state.ts";
 import { readBase } from "./base.ts";
 import type { JournalReader, SegmentRecord } from "./journal.ts";
 import { findLive, pathTo } from "./live.ts";
-import { isSameTail } from "./log.ts";
+import { enterNext } from "./log.ts";
 import { type Batch, decodeRecord } from "./records.ts";
 import { type LiveSegment, Replay } from "./replay.ts";
 
@@ -50,7 +50,7 @@ export async function readTo(
   const { replay, rest } = begun;
   const firstIdx = replay.tail.idx + 1;
   for (const segment of [undefined, ...rest]) {
-    if (segment !== undefined) enter(replay, segment);
+    if (segment !== undefined) enterNext(replay, segment);
     const { place } = replay;
     if (place === undefined) return undefined;
     for await (const record of journal.segment(place.segment).replay(place.position + 1)) {
@@ -91,15 +91,6 @@ async function begin(
   const replay = new Replay();
   replay.enter(first, first.position);
   return { replay, rest };
-}
-
-function enter(replay: Replay, segment: LiveSegment): void {
-  const { tail } = segment.opened;
-  if (!isSameTail(replay.tail, tail))
-    throw new JournalDamagedError(
-      `segment ${segment.number} continues batch ${tail.idx}, and the log before it ends at batch ${replay.tail.idx}`,
-    );
-  replay.enter(segment, segment.position);
 }
 
 /** The batch that the replay would apply; undefined for any other record. */

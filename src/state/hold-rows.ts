@@ -75,7 +75,7 @@ export function holdsWork({ holds }: SwarmState): boolean {
   return holds.agent.size + holds.type.size > 0;
 }
 
-/** The holds that keep tasks from an agent: its own and its type's. */
+/** The holds on an agent and on the agent's type. Either keeps tasks from the agent. */
 export function holdsOn(
   state: SwarmState,
   { id, agentType }: Pick<AgentRow, "id" | "agentType">,

@@ -276,6 +276,14 @@ interface TaskInput {
   readonly project?: string;
 }
 
+/** The arguments of tools that take the id of a task. */
+const ofOneTask = {
+  each: { task, project },
+  required: ["task"],
+  otherwise: { id: "task", taskId: "task" },
+  example: '{ "task": "t1" }',
+} as const;
+
 const explain = toolOf<TaskInput>({
   name: "explain",
   title: "Explain a task",
@@ -283,10 +291,7 @@ const explain = toolOf<TaskInput>({
     "Why a task waits and what would change it, or why each attempt went to its agent and how the attempt ended. " +
     "Begins with the task's state.",
   changes: false,
-  each: { task, project },
-  required: ["task"],
-  otherwise: { id: "task", taskId: "task" },
-  example: '{ "task": "t1" }',
+  ...ofOneTask,
   run: async ({ task: id, project: named }, { swarm: open, signal }) => {
     const swarm = await open();
     const explanation = await swarm.explain(id, { signal, ...ofProject(named) });
@@ -405,10 +410,7 @@ const cancel = toolOf<TaskInput>({
     "Answers whether it was cancelled, or the state in which it had ended before.",
   changes: true,
   isDestructive: true,
-  each: { task, project },
-  required: ["task"],
-  otherwise: { id: "task", taskId: "task" },
-  example: '{ "task": "t1" }',
+  ...ofOneTask,
   run: async ({ task: id, project: named }, { swarm: open, signal }) => {
     const swarm = await open();
     const of = named ?? (await swarm.taskStatus(id, { signal })).project;

@@ -15,7 +15,7 @@ import { Table } from "../ui/table.ts";
 import { badge } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
 import { standings } from "./task-wait.ts";
-import { shareView, WaterfallSection } from "./waterfall-section.ts";
+import { shareView, WaterfallSection, workColumns } from "./waterfall-section.ts";
 
 const crumb = html`<a href=${href(["fairness"])}>Fairness now</a>`;
 
@@ -89,14 +89,7 @@ function projectTable(rows: FairnessPast["projects"]): View {
         by: ({ project }) => project,
       },
       { title: "Share against target", cell: shareView, by: ({ share }) => share },
-      { title: "Queued", numeric: true, cell: ({ queued }) => whole(queued), by: ({ queued }) => queued },
-      {
-        title: "Running",
-        numeric: true,
-        rank: "mid",
-        cell: ({ running }) => whole(running),
-        by: ({ running }) => running,
-      },
+      ...workColumns,
     ],
   });
 }

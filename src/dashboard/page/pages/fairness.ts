@@ -10,23 +10,11 @@ import { href } from "../router.ts";
 import { html, type View } from "../ui/html.ts";
 import { LineChart } from "../ui/line-chart.ts";
 import { empty, head, loading, refusedView, section } from "../ui/states.ts";
-import { type Column, Table } from "../ui/table.ts";
+import { Table } from "../ui/table.ts";
 import { plainBadge } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
 import { MomentPicker, PastFairnessPage } from "./fairness-past.ts";
-import { shareView, WaterfallSection } from "./waterfall-section.ts";
-
-/** Tasks of a project or a user. */
-const workColumns: readonly Column<Pick<FairnessProject, "queued" | "running">>[] = [
-  { title: "Queued", numeric: true, cell: ({ queued }) => whole(queued), by: ({ queued }) => queued },
-  {
-    title: "Running",
-    numeric: true,
-    rank: "mid",
-    cell: ({ running }) => whole(running),
-    by: ({ running }) => running,
-  },
-];
+import { shareView, WaterfallSection, workColumns } from "./waterfall-section.ts";
 
 /** Filters that name a moment of the past. */
 const momentFilters = ["idx", "task", "project", "attempt", "at"] as const;

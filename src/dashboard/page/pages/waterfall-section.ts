@@ -1,12 +1,26 @@
-// Assignments as a waterfall, coloured by user or by project, and the bar of a share. For the present and for the past.
+// Parts that the fairness pages of the present and of the past share: assignments as a waterfall, coloured by user or by
+// project. Also the bar of a share, and the columns of queued and running tasks.
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
-import type { WaterfallRow } from "../../wire.ts";
-import { counted, duration, percent } from "../format.ts";
+import type { FairnessProject, WaterfallRow } from "../../wire.ts";
+import { counted, duration, percent, whole } from "../format.ts";
 import { html, type View } from "../ui/html.ts";
 import { empty, section, segments } from "../ui/states.ts";
+import type { Column } from "../ui/table.ts";
 import { coloursOf, Waterfall } from "../ui/waterfall.ts";
+
+/** Tasks of a project or a user. */
+export const workColumns: readonly Column<Pick<FairnessProject, "queued" | "running">>[] = [
+  { title: "Queued", numeric: true, cell: ({ queued }) => whole(queued), by: ({ queued }) => queued },
+  {
+    title: "Running",
+    numeric: true,
+    rank: "mid",
+    cell: ({ running }) => whole(running),
+    by: ({ running }) => running,
+  },
+];
 
 export interface WaterfallSectionProps {
   readonly rows: readonly WaterfallRow[];
