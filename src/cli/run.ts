@@ -34,10 +34,16 @@ function usageError(error: CommanderError, root: Command, argv: readonly string[
     .replace(/^error: /, "")
     .replace(/\s*\n\s*/g, " ")
     .replace(/\(Did you mean (?:one of )?(.*?)\?\)/, "· did you mean $1?");
-  const verb = root.commands.find((command) => argv.includes(command.name()));
-  const part = verb?.commands.find((command) => argv.includes(command.name()));
+  const verb = firstNamed(root, argv);
+  const part = verb === undefined ? undefined : firstNamed(verb, argv.slice(argv.indexOf(verb.name()) + 1));
   const help = ["waggle", verb?.name(), part?.name(), "--help"]
     .filter((word) => word !== undefined)
     .join(" ");
   return new UsageError(`${message}${/[.?]$/.test(message) ? "" : ";"} see ${help}`);
+}
+
+/** The command that the first of the words names: a later word may be an argument of that command. */
+function firstNamed({ commands }: Command, words: readonly string[]): Command | undefined {
+  const commandByName = new Map(commands.map((command) => [command.name(), command]));
+  return words.map((word) => commandByName.get(word)).find((command) => command !== undefined);
 }

@@ -181,6 +181,8 @@ describe("a command line that makes no sense", () => {
       "missing required argument 'type'",
     ],
     ["a rate window unknown", ["rate", "set", "--type", "t", "--window", "per_year"], "per_minute, per_hour"],
+    ["a hold of nothing, whose scope is a verb too", ["hold", "agent"], "see waggle hold --help"],
+    ["a hold with an unknown flag", ["hold", "resource", "gpu", "--bogus"], "see waggle hold --help"],
     ["an unknown part of a verb", ["project", "sett", "p"], "did you mean set?"],
     ["a pause of a project with a dot", ["pause", "a.b"], "A–Z a–z 0–9 _ -"],
     ["a bad setting", ["status", "--swarm", "a.b"], "--swarm: must be"],
