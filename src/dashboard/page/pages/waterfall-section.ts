@@ -1,5 +1,5 @@
-// Parts that the fairness pages of the present and of the past share: assignments as a waterfall, coloured by user or by
-// project. Also the bar of a share, and the columns of queued and running tasks.
+// Parts that the fairness pages of the present and of the past share. The waterfall shows assignments, coloured by user
+// or by project. Besides: the bar of a share, and the columns of queued and running tasks.
 
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
