@@ -183,6 +183,16 @@ describe("changed lines with valid seals", () => {
     expect(counts.accepted).toBeGreaterThan(0);
   });
 
+  it("are refused where holds of two scopes are swapped", () => {
+    const rows = rowsOf(whole);
+    const at = rows.findIndex(([name, { on }], of) => name === "hold" && rows[of + 1]?.[1]["on"] !== on);
+    const [first, second] = [rows[at], rows[at + 1]] as [[RowName, Json], [RowName, Json]];
+    expect([first[0], second[0]]).toEqual(["hold", "hold"]);
+    expect(() => decodeState(sealed(rows.with(at, second).with(at + 1, first)))).toThrow(
+      "a hold on agent follows one on type",
+    );
+  });
+
   it("name a field with an empty list in place of an absent one", () => {
     const rows = rowsOf(whole);
     const at = rows.findIndex(([, fields]) => fields["pastIncarnations"] !== undefined);

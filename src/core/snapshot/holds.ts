@@ -20,6 +20,7 @@ const bases = allOf<HoldBasis>({ agent: true, refusals: true, operator: true });
 export class HoldReader {
   readonly #state: SwarmState;
   readonly #timers: TimerReader;
+  #scope = 0;
 
   constructor(state: SwarmState, timers: TimerReader) {
     this.#state = state;
@@ -29,6 +30,7 @@ export class HoldReader {
   readHold(fields: Fields): void {
     const on = fields.oneOf("on", holdScopes);
     const name = fields.text("name");
+    this.#checkOrder(on);
     const hold: HoldRow = {
       on,
       name,
@@ -54,6 +56,13 @@ export class HoldReader {
     const agent = fields.optionalText<AgentId>("agent");
     const streak = { count: fields.whole("count", { min: 1 }), ...(agent === undefined ? {} : { agent }) };
     addNew(this.#state.refusalsByType, fields.text("agentType"), streak, "refusals of type");
+  }
+
+  /** Scopes have one order: otherwise one state would have several snapshots. */
+  #checkOrder(on: HoldScope): void {
+    const scope = holdScopes.indexOf(on);
+    if (scope < this.#scope) refuse(`a hold on ${on} follows one on ${holdScopes[this.#scope]}`);
+    this.#scope = scope;
   }
 
   #checkTarget({ on, name }: HoldRow): void {
