@@ -443,6 +443,11 @@ export const limits = {
   rememberMsMin: 60_000,
   rememberMsMax: 31 * 24 * 3_600_000,
   rememberedTasksMin: 1_000,
+  /** Newest terms whose first batches the state names. A client or an agent that was away for more changes of leader
+   *  may not notice a loss that the following terms have covered. */
+  rememberedTerms: 8,
+  /** Characters of a term's hash, to tell two terms of one number apart. */
+  openedCharacters: 12,
   /** Some 170 bytes each with ids of 36 characters, and as many lines of a snapshot. */
   rememberedTasksMax: 10_000_000,
   /** Rows that are kept because of settings: bounds on settings. */

@@ -42,7 +42,10 @@ export class IncarnationState {
   heartbeat(
     listed: readonly HeldAttempt[],
     capacity: number,
-    own: Pick<Heartbeat, "status" | "saturated" | "draining" | "successRate" | "latencyMs" | "slots">,
+    own: Pick<
+      Heartbeat,
+      "status" | "saturated" | "draining" | "successRate" | "latencyMs" | "slots" | "asksTermStarts"
+    >,
   ): Heartbeat {
     const waiting = new Set(this.ledger.waiting(capacity));
     const nameOf = (each: HeldAttempt) => ({

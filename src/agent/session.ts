@@ -116,6 +116,7 @@ const INCARNATION_LENGTH = 12;
 
 export class AgentSession implements SessionLink {
   readonly #deps: AgentSessionDeps;
+  readonly #horizon: Horizon;
   readonly #leader: LeaderClient;
   readonly #pace: RetryPace;
   readonly #leases: LeaseWatch<HeldAttempt>;
@@ -148,15 +149,15 @@ export class AgentSession implements SessionLink {
   constructor(deps: AgentSessionDeps) {
     this.#deps = deps;
     const { clock, random } = deps;
-    const horizon = new Horizon(clock);
-    horizon.onLoss(({ message, known, found }) =>
+    this.#horizon = new Horizon(clock);
+    this.#horizon.onLoss(({ message, known, found }) =>
       deps.log.error({ known, found }, `${message} Results that this agent reported may be lost.`),
     );
     this.#leader = new LeaderClient(
       deps.transport,
       subjectsOf(deps.swarm),
       deps.profile,
-      horizon,
+      this.#horizon,
       deps.bundle,
     );
     const backOff = { pauseMs: limits.agentRetryMs, pauseMsMax: limits.agentRetryMsMax };
@@ -456,6 +457,7 @@ export class AgentSession implements SessionLink {
       mergeMap((answer): AgentSignal[] => {
         if (answer.kind === "refused") return [signalOfRefusal(answer.refusal)];
         if (!this.#isConfirmed(answer)) return [];
+        if (answer.value.termStarts !== undefined) this.#horizon.noteTermStarts(answer.value.termStarts);
         this.#confirm(listing, sentAt);
         this.#obeyDeferred();
         return isDrainTold ? [{ type: "DRAIN_HEARD" }] : [];
@@ -474,6 +476,7 @@ export class AgentSession implements SessionLink {
       ...(successRate === undefined ? {} : { successRate }),
       ...(latencyMs === undefined ? {} : { latencyMs }),
       ...(this.#isIn("ending") ? { draining: true } : {}),
+      ...(this.#horizon.needsTermStarts ? { asksTermStarts: true } : {}),
       ...(listing.slots === undefined ? {} : { slots: listing.slots }),
     });
     const message = encode(heartbeat);
@@ -510,9 +513,11 @@ export class AgentSession implements SessionLink {
     this.#slotLeases.confirm(slots, sentAt);
   }
 
-  #isConfirmed(answer: Exclude<Answer<{ readonly term: number }>, { kind: "refused" }>): boolean {
+  #isConfirmed<Value extends { readonly term: number }>(
+    answer: Answer<Value>,
+  ): answer is Extract<Answer<Value>, { kind: "answered" }> {
     if (answer.kind === "answered") return this.#hear(answer.value.term);
-    this.#deps.log.debug({ why: answer.why }, "heartbeat not confirmed");
+    if (answer.kind === "unanswered") this.#deps.log.debug({ why: answer.why }, "heartbeat not confirmed");
     return false;
   }
 

@@ -489,12 +489,13 @@ export class SwarmClient implements Swarm {
     const heartbeats = transport.subscribe(subjects.coordinator, ({ data }) => {
       const heartbeat = decode(data, coordinatorHeartbeatSchema);
       if (!heartbeat.ok) return;
-      const { term, leading, began } = heartbeat.value;
+      const { term, leading, began, termStarts } = heartbeat.value;
       // A client that knows no term sent its pending requests before the announced term began. Noting the
       // preceding term makes the new term a change of leader, which repeats the requests. A new term begins
       // with its leader's heartbeat.
       if (horizon.term === 0) horizon.noteTerm(began ? term - 1 : term);
       if (leading) horizon.noteTerm(term);
+      if (leading && termStarts !== undefined) horizon.noteTermStarts(termStarts);
     });
     this.#stops = [
       () => heartbeats.unsubscribe(),

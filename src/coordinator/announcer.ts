@@ -9,6 +9,7 @@ import { decode, encode } from "../protocol/codec.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import { type CoordinatorHeartbeat, coordinatorHeartbeatSchema } from "../protocol/schemas.ts";
 import { isInbox, type Subjects } from "../protocol/subjects.ts";
+import type { TermStart } from "../state/state.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
 import type { Announcements } from "./announcements.ts";
 
@@ -27,6 +28,8 @@ export interface AnnouncerDeps {
   /** Position in the journal; for a leader, the committed position. */
   readonly held: () => JournalPoint;
   readonly isLeading: () => boolean;
+  /** For a leader: the starts of recent terms. */
+  readonly termStarts: () => readonly TermStart[] | undefined;
   /** For a leader: the size of a batch without room in the journal. */
   readonly neededBytes: () => number | undefined;
   /** Called when a standby announces an unreadable segment. */
@@ -99,8 +102,16 @@ export class Announcer {
   }
 
   #announcement(more: Pick<CoordinatorHeartbeat, "began" | "cannotRead" | "leaves"> = {}): Uint8Array {
-    const { id, held, isLeading, neededBytes } = this.#deps;
+    const { id, held, isLeading, termStarts, neededBytes } = this.#deps;
     const { term, idx } = held();
-    return encode({ id, term, idx, leading: isLeading(), neededBytes: neededBytes(), ...more });
+    return encode({
+      id,
+      term,
+      idx,
+      leading: isLeading(),
+      termStarts: termStarts(),
+      neededBytes: neededBytes(),
+      ...more,
+    });
   }
 }

@@ -163,6 +163,7 @@ class RunningCoordinator implements Coordinator {
       announcements: this.#announcements,
       held: () => this.#leader?.committed ?? this.#acknowledged ?? this.#log?.tail ?? { term: 0, idx: 0 },
       isLeading: () => this.#leader !== undefined,
+      termStarts: () => this.#leader && this.#heldLog.state.termStarts,
       neededBytes: () => this.#leader?.full.neededBytes,
       onUnreadable: (segment) => this.#leader?.commits.cannotBeRead(segment),
     });

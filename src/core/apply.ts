@@ -4,6 +4,7 @@
 
 import { assert, unreachable } from "../assert.ts";
 import type { Instant, TaskRef } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
 import {
   agentOf,
@@ -83,6 +84,14 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       assert(event.term > state.term, `term ${event.term} follows term ${state.term}`);
       assert(event.timeoutMs > 0, `term ${event.term} has a timeout`);
       state.term = event.term;
+      state.termStarts = [
+        ...state.termStarts.slice(1 - limits.rememberedTerms),
+        {
+          term: event.term,
+          idx: context.idx,
+          opened: event.opened.slice(0, limits.openedCharacters),
+        },
+      ];
       state.leader = event.leader;
       state.leaderTimeoutMs = event.timeoutMs;
       return;

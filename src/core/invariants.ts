@@ -47,6 +47,7 @@ const betweenEvents: readonly Invariant[] = [
   { number: 10, name: "online-by-kind", find: onlineByKind },
   { number: 11, name: "caps", find: caps },
   { number: 12, name: "what-was-learnt-is-sane", find: whatWasLearntIsSane },
+  { number: 53, name: "term-starts", find: termStartsInOrder },
   ...slotInvariants,
   ...holdInvariants,
   ...ledgerInvariants,
@@ -394,12 +395,24 @@ function liveIn({ queued, delayed, assigned, running }: TaskCounts): number {
   return queued + delayed + assigned + running;
 }
 
+function* termStartsInOrder({ term, termStarts, idx }: SwarmState): Generator<string> {
+  const rises = termStarts.every((start, at) => {
+    const before = termStarts[at - 1];
+    return before === undefined || (start.term > before.term && start.idx > before.idx);
+  });
+  if (!rises) yield "the starts of terms are out of order";
+  const last = termStarts.at(-1);
+  if ((last?.term ?? 0) !== term) yield `the newest start is of term ${last?.term ?? 0}, not of term ${term}`;
+  if ((last?.idx ?? 0) > idx) yield `term ${term} starts behind batch ${idx}`;
+}
+
 function* caps(state: SwarmState, { live }: Roll): Generator<string> {
   let fresh = 0;
   for (const { row } of live) if (row.attempt === row.attemptsBefore) fresh += 1;
   yield* within("waiting tasks in their first attempt", fresh, limits.queuedTasksMax);
   yield* within("ended tasks", state.endedById.size, limits.rememberedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);
+  yield* within("starts of terms", state.termStarts.length, limits.rememberedTerms);
   yield* within("idle kinds", state.idleKinds.size, limits.idleKindsMax);
   yield* within("holds on types", state.holds.type.size, limits.holdsMax);
   yield* within("types with refusals in a row", state.refusalsByType.size, limits.holdsMax);

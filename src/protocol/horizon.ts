@@ -6,6 +6,10 @@
 // all answers come from lower terms, and none from the highest known term, then the horizon gives up the highest
 // term. From then on only answers count, until an answer has a later term. A deposed leader gives no definite answers
 // for so long (docs/adr/0012-a-journal-that-loses-records.md).
+// A later term may have grown past the known point before its first answer arrives. Then only the starts of terms show
+// a loss: a point of an earlier term is lost if a later term starts at or before the point's batch. A point of the same
+// term is lost if the term has another hash. The leader's state names the starts of recent terms
+// (`limits.rememberedTerms`).
 
 import type { Clock } from "../clock.ts";
 import { GracePeriod } from "../grace-period.ts";
@@ -14,6 +18,11 @@ import { Listeners } from "../listeners.ts";
 import { isFurther, type JournalPoint } from "./journal-point.ts";
 import { LossError } from "./loss-error.ts";
 
+/** The first batch of a term, and the beginning of its hash: two terms may share a number, but not the hash. */
+interface TermStart extends JournalPoint {
+  readonly opened: string;
+}
+
 export class Horizon {
   #known: JournalPoint = { term: 0, idx: 0 };
   #term = 0;
@@ -21,6 +30,10 @@ export class Horizon {
   readonly #doubt: GracePeriod;
   /** A term was given up: announcements are not believed. */
   #isWary = false;
+  /** The furthest points of earlier terms, until the starts of terms show whether the leader's log has them. */
+  #unproven: readonly JournalPoint[] = [];
+  /** Of the term of the last answer, once a leader named it. */
+  #start: TermStart | undefined;
   readonly #termListeners = new Listeners<[number]>();
   readonly #leaderListeners = new Listeners();
   readonly #lossListeners = new Listeners<[LossError]>();
@@ -53,7 +66,29 @@ export class Horizon {
     const wasReset = knownWhenAsked !== undefined && isFurther(knownWhenAsked, before);
     const loss = wasReset ? undefined : (lossBetween(before, told) ?? lossSince(knownWhenAsked, told));
     if (loss !== undefined || isFurther(told, before)) this.#known = { term: told.term, idx: told.idx };
+    if (loss !== undefined) this.#unproven = [];
+    else if (before.term > 0 && told.term > before.term)
+      this.#unproven = [...this.#unproven.slice(1 - limits.rememberedTerms), before];
     this.#raise(told.term);
+    if (loss !== undefined) this.#lossListeners.tell(loss);
+  }
+
+  /** Whether a leader's starts of terms are needed to show that the journal lost nothing. */
+  get needsTermStarts(): boolean {
+    const { term } = this.#known;
+    return term > 0 && (this.#unproven.length > 0 || this.#start?.term !== term);
+  }
+
+  /** Notes the starts of recent terms, oldest first, from a leader's state. Starts that do not include the term of the
+   *  last answer are of another leader, and prove nothing. */
+  noteTermStarts(starts: readonly TermStart[]): void {
+    const start = starts.find(({ term }) => term === this.#known.term);
+    if (start === undefined) return;
+    const [points, before] = [this.#unproven, this.#start];
+    this.#unproven = [];
+    this.#start = start;
+    const isOtherTerm = before?.term === start.term && before.opened !== start.opened;
+    const loss = isOtherTerm ? new LossError(this.#known, start) : firstLost(points, starts);
     if (loss !== undefined) this.#lossListeners.tell(loss);
   }
 
@@ -101,12 +136,21 @@ export class Horizon {
   #giveUpFor(told: JournalPoint): void {
     this.#term = told.term;
     this.#isWary = true;
+    this.#unproven = [];
     this.#doubt.renew();
     const known = this.#known;
     if (known.term <= told.term) return;
     this.#known = { term: told.term, idx: told.idx };
     this.#lossListeners.tell(new LossError(known, told));
   }
+}
+
+function firstLost(points: readonly JournalPoint[], starts: readonly TermStart[]): LossError | undefined {
+  for (const known of points) {
+    const found = starts.find(({ term, idx }) => term > known.term && idx <= known.idx);
+    if (found !== undefined) return new LossError(known, found);
+  }
+  return undefined;
 }
 
 /** Every batch of a later term follows all batches of earlier terms, in whatever order news arrive. */

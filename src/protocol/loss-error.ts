@@ -4,8 +4,8 @@
 import { WaggleError } from "../errors.ts";
 import type { JournalPoint } from "./journal-point.ts";
 
-/** The point known before, and the earlier point of the leader now. `taskId` is set if an accepted task is no longer
- *  known: lost, unless it ended longer than `rememberMs` ago. */
+/** The point known before, and the point of the leader now: earlier, or the start of a later term. `taskId` is set if
+ *  an accepted task is no longer known: lost, unless it ended longer than `rememberMs` ago. */
 export class LossError extends WaggleError {
   readonly known: JournalPoint;
   readonly found: JournalPoint;
@@ -15,8 +15,8 @@ export class LossError extends WaggleError {
     super(
       "WAGGLE_JOURNAL_DAMAGED",
       taskId === undefined
-        ? `The journal lost records at its end: it had reached ${pointText(known)}, and the leader is now at ` +
-            `${pointText(found)}. Tasks accepted in between may be lost: submit them again with their ids.`
+        ? `The journal lost records at its end: it had reached ${pointText(known)}, and the leader has ` +
+            `${pointText(found)} instead. Tasks accepted in between may be lost: submit them again with their ids.`
         : `Task ${taskId} was accepted at ${pointText(known)}, and the leader does not know it at ` +
             `${pointText(found)}: it is lost, or it ended longer ago than the swarm remembers tasks (rememberMs). ` +
             "Submit it again with its id if it may run twice.",

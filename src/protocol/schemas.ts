@@ -285,6 +285,7 @@ const heartbeatFields = {
   seen,
   held: z.array(listedAttemptSchema).max(HELD_MAX),
   slots: listedSlotsSchema.optional().describe("slot leases of the agent; absent: none"),
+  asksTermStarts: z.literal(true).optional().describe("the answer is to name the starts of recent terms"),
 };
 const agentHeartbeatSchema = z.object(heartbeatFields);
 /** Of one agent. */
@@ -444,6 +445,10 @@ export type CodedError = z.infer<typeof codedErrorSchema>;
 
 const term = z.int();
 const idx = z.int();
+/** Recent terms and the first batch of each, oldest first: shows whether the log lost a batch of an earlier term. */
+const termStartsSchema = z
+  .array(z.object({ term, idx, opened: z.string().max(limits.openedCharacters) }))
+  .max(limits.rememberedTerms);
 
 export const submitWarningSchema = z.object({
   code: z.literal("no-agent-serves-kind"),
@@ -578,8 +583,9 @@ export type JoinResponse = z.infer<typeof joinResponseSchema>;
 export const heartbeatResponseSchema = z.object({
   term,
   renewed: z.literal(true),
+  termStarts: termStartsSchema.optional().describe("if the heartbeat asks: starts of recent terms"),
   others: z
-    .array(z.object({ renewed: z.literal(true).optional() }))
+    .array(z.object({ renewed: z.literal(true).optional(), termStarts: termStartsSchema.optional() }))
     .optional()
     .describe("of the heartbeat's `others`, in order; without `renewed`: not confirmed"),
 });
@@ -1009,6 +1015,8 @@ export const coordinatorHeartbeatSchema = z.object({
   leading: z.boolean(),
   /** The coordinator has just begun to lead: earlier requests went to a former leader. */
   began: z.literal(true).optional(),
+  /** From a leader: the starts of recent terms, oldest first. */
+  termStarts: termStartsSchema.optional(),
   /** The leader's journal has no room for its next batch, of this size; a new leader would find no room either. */
   neededBytes: z.number().int().nonnegative().optional(),
   /** The standby cannot read this segment of the journal: the leader continues in a new segment. */

@@ -444,8 +444,19 @@ export interface ProjectRow {
   readonly idleUsers: Set<UserId>;
 }
 
+export interface TermStart {
+  readonly term: Term;
+  /** The term's first batch. */
+  readonly idx: BatchIndex;
+  /** The beginning of the hash in `TermStarted`. After a loss two terms may share a number, but not this. */
+  readonly opened: string;
+}
+
 export interface SwarmState {
   term: Term;
+  /** Of the newest terms, at most `limits.rememberedTerms`, oldest first. Shows whether the log still has a batch of an
+   *  earlier term (protocol/horizon.ts). */
+  termStarts: readonly TermStart[];
   leader: string;
   /** T of the term: how long its leader may be silent, ms; 0 before the first term. */
   leaderTimeoutMs: number;
@@ -543,6 +554,7 @@ export function emptyLedger(usageMs: number): TokenLedger {
 export function emptyState(): SwarmState {
   return {
     term: 0 as Term,
+    termStarts: [],
     leader: "",
     leaderTimeoutMs: 0,
     idx: 0 as BatchIndex,

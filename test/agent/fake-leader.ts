@@ -42,6 +42,7 @@ type Answer = object | "silence";
 
 export class FakeLeader {
   term = 1;
+  termStarts = [{ term: 1, idx: 1, opened: "first" }];
   heartbeatMs = 1_000;
   leaseTtlMs = 10_000;
   /** Scripted answer. `undefined`: the answer of a leader. */
@@ -166,7 +167,7 @@ export class FakeLeader {
       case "join":
         return { ok: true, term, idx: 1, unknown: [], resumed: false, heartbeatMs, leaseTtlMs };
       case "heartbeat":
-        return { term, renewed: true };
+        return { term, renewed: true, termStarts: this.termStarts };
       case "result":
         return { term, idx: 1, answers: body.results.map(() => ({ ok: true, status: "ok" })) };
       case "acquire":

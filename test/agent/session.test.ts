@@ -141,7 +141,15 @@ describe("heartbeats", () => {
     const { leader, clock } = await join();
     await clock.advance(1_000);
     expect(leader.all("heartbeat")).toEqual([
-      { incarnation: leader.incarnation, status: "ready", inFlight: 0, maxConcurrent: 2, seen: 0, held: [] },
+      {
+        incarnation: leader.incarnation,
+        status: "ready",
+        inFlight: 0,
+        maxConcurrent: 2,
+        seen: 0,
+        held: [],
+        asksTermStarts: true,
+      },
     ]);
     await fixture.assign(2);
     await clock.advance(2_000);
@@ -354,9 +362,31 @@ describe("results", () => {
     await fixture.end("t2");
     expect(fixture.lines.filter((line) => line.includes("lost records at its end"))).toEqual([
       expect.stringMatching(
-        /had reached term 1, batch 50.*now at term 1, batch 40.*Results that this agent reported/,
+        /had reached term 1, batch 50.*the leader has term 1, batch 40.*Results that this agent reported/,
       ),
     ]);
+  });
+
+  it("whose batch is not in the log of a later term are in doubt, however far that term has gone", async () => {
+    const { leader, clock } = await join();
+    const asks = () => leader.last("heartbeat").asksTermStarts;
+    let idx = 50;
+    leader.script.result = () => ({ term: leader.term, idx, answers: [{ ok: true, status: "ok" }] });
+    await fixture.assign(2);
+    await fixture.end("t1");
+    await clock.advance(2_000);
+    expect(asks()).toBeUndefined();
+    leader.term = 2;
+    leader.termStarts.push({ term: 2, idx: 45, opened: "second" });
+    idx = 80;
+    await fixture.end("t2");
+    await clock.advance(1_000);
+    expect(asks()).toBe(true);
+    expect(fixture.lines.filter((line) => line.includes("lost records at its end"))).toEqual([
+      expect.stringMatching(/had reached term 1, batch 50.*the leader has term 2, batch 45/),
+    ]);
+    await clock.advance(1_000);
+    expect(asks()).toBeUndefined();
   });
 
   it("refused as not theirs are done with; refused as invalid fail the attempt instead", async () => {

@@ -363,6 +363,32 @@ describe("loss", () => {
     expect(losses).toHaveLength(1); // told once
   });
 
+  it.each([
+    ["a later term began before the known batch", { term: 2, idx: 3, opened: "second" }],
+    ["a term of the same number began again", { term: 1, idx: 1, opened: "other" }],
+  ])("is reported when an announcement shows it: %s", async (_, start) => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const losses: LossError[] = [];
+    swarm.losses$.subscribe((loss) => losses.push(loss));
+    const first = { term: 1, idx: 1, opened: "first" };
+    for (let submitted = 0; submitted < 5; submitted += 1) await swarm.submit(aTask());
+    const known = { term: 1, idx: leader.idx };
+    leader.beat({ termStarts: [first] });
+    await settled();
+    leader.term = start.term;
+    leader.idx = 100;
+    await swarm.submit(aTask());
+    await settled();
+    expect(losses).toEqual([]);
+    leader.beat({ termStarts: start.term === 1 ? [start] : [first, start] });
+    await settled();
+    expect(losses).toMatchObject([{ known: start.term === 1 ? { term: 1 } : known, found: start }]);
+    leader.beat({ termStarts: [start] });
+    await settled();
+    expect(losses).toHaveLength(1);
+  });
+
   it("is reported once, although several answers show it", async () => {
     const { swarm, leader } = await aClient();
     leader.start();

@@ -39,6 +39,21 @@ it("a heartbeat for several agents renews each that is known, and tells of the o
   });
 });
 
+it("a heartbeat that asks for the starts of terms gets them, for each agent that asks", async () => {
+  const asking = { asksTermStarts: true };
+  const termStarts = [{ term: 1, idx: 1, opened: expect.any(String) }];
+  expect(await speak("heartbeat", { ...beat("a1"), others: [beat("a2", asking)] })).toEqual({
+    term: 1,
+    renewed: true,
+    others: [{ renewed: true, termStarts }],
+  });
+  expect(await speak("heartbeat", { ...beat("a1"), ...asking })).toEqual({
+    term: 1,
+    renewed: true,
+    termStarts,
+  });
+});
+
 it("an agent of another group is neither renewed nor answered through the connection", async () => {
   await swarm.agent("w1", { group: "west" });
   const answer = await speak("heartbeat", { ...beat("a1"), others: [beat("w1")] });

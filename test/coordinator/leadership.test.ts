@@ -288,6 +288,23 @@ describe("a term's own time-out", () => {
 });
 
 describe("a new leader", () => {
+  it("announces the first batch of each term with every announcement of the leader", async () => {
+    const second = await swarm.startAnother("c2", new MemoryJournal(store));
+    const announced = swarm.client.listen<CoordinatorHeartbeat>(subjects.coordinator);
+    await clock.advance(silenceMs);
+    const opened = expect.stringMatching(/^\S{12}$/);
+    const ofFirst = announced.all.filter(({ id }) => id === "c1");
+    expect(ofFirst.map(({ termStarts }) => termStarts)).toContainEqual([{ term: 1, idx: 1, opened }]);
+    expect(announced.all.filter(({ id, termStarts }) => id === "c2" && termStarts !== undefined)).toEqual([]);
+    await swarm.coordinator.stop();
+    await second.whenLeading();
+    await clock.advance(silenceMs);
+    expect(announced.all.at(-1)?.termStarts).toEqual([
+      { term: 1, idx: 1, opened },
+      { term: 2, idx: expect.any(Number), opened },
+    ]);
+  });
+
   it("announces its beginning once, at once: a client that just connected may have asked a second coordinator before", async () => {
     await aStandby();
     const beats = swarm.client.listen<CoordinatorHeartbeat>(subjects.coordinator);

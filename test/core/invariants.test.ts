@@ -380,6 +380,14 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
   [10, "a kind is listed without agents", (state) => state.onlineByKind.set(kind("new"), new Map())],
   [
     11,
+    "more starts of terms than are remembered",
+    (state) => {
+      const starts = Array.from({ length: limits.rememberedTerms + 1 }, (_, at) => at + 1);
+      state.termStarts = starts.map((nth) => ({ term: term(nth), idx: batchIndex(nth), opened: "" }));
+    },
+  ],
+  [
+    11,
     "an agent serves too many kinds",
     (state) => {
       agent(state, "gone").kinds = new Set(
@@ -441,6 +449,27 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     "a timer is overdue",
     (state) => {
       state.at = instant(state.at + 120_000);
+    },
+  ],
+  [
+    53,
+    "a term starts before the term before it",
+    (state) => {
+      state.termStarts = [{ term: term(9), idx: batchIndex(1), opened: "" }, ...state.termStarts];
+    },
+  ],
+  [
+    53,
+    "the present term has no start",
+    (state) => {
+      state.term = term(99);
+    },
+  ],
+  [
+    53,
+    "a term starts in the future",
+    (state) => {
+      state.termStarts = [{ term: state.term, idx: batchIndex(99_999), opened: "" }];
     },
   ],
 ];
@@ -590,7 +619,8 @@ describe("the checkers", () => {
   it("stand in docs/invariants.md with their numbers and names", () => {
     const page = readFileSync(fileURLToPath(new URL("../../docs/invariants.md", import.meta.url)), "utf8");
     const numbers = new Set([...breaks, ...steps].map(([number]) => number));
-    expect([...numbers]).toEqual(Array.from({ length: 18 }, (_, at) => at + 1));
+    const here = [...Array.from({ length: 18 }, (_, at) => at + 1), 53];
+    expect([...numbers].sort((a, b) => a - b)).toEqual(here);
     for (const number of numbers) expect(page).toMatch(new RegExp(`^\\| ${number} \\|`, "m"));
   });
 });

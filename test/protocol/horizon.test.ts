@@ -94,3 +94,57 @@ describe("a term that is led", () => {
     expect(losses).toEqual([]);
   });
 });
+
+describe("the starts of terms", () => {
+  const start = (term: number, idx: number, opened = `term ${term}`) => ({ term, idx, opened });
+
+  it("are needed once per term, and again when an answer has a later term", () => {
+    expect(horizon.needsTermStarts).toBe(false);
+    answered(5, 10);
+    expect(horizon.needsTermStarts).toBe(true);
+    horizon.noteTermStarts([start(5, 3)]);
+    expect(horizon.needsTermStarts).toBe(false);
+    answered(6, 60);
+    expect(horizon.needsTermStarts).toBe(true);
+  });
+
+  it("show a loss that later terms have covered, over several changes of leader", () => {
+    answered(5, 10);
+    answered(8, 100);
+    horizon.noteTermStarts([start(5, 3), start(6, 10), start(7, 40), start(8, 90)]);
+    expect(losses).toMatchObject([{ known: { term: 5, idx: 10 }, found: { term: 6, idx: 10 } }]);
+  });
+
+  it("show a loss for the furthest batch of each term", () => {
+    answered(5, 10);
+    answered(6, 30);
+    answered(8, 100);
+    horizon.noteTermStarts([start(5, 3), start(6, 11), start(8, 30)]);
+    expect(losses).toMatchObject([{ known: { term: 6, idx: 30 }, found: { term: 8, idx: 30 } }]);
+  });
+
+  it("show no loss if each term begins behind the known batch of the term before", () => {
+    answered(5, 10);
+    answered(6, 30);
+    answered(8, 100);
+    horizon.noteTermStarts([start(5, 3), start(6, 11), start(7, 31), start(8, 40)]);
+    expect(losses).toEqual([]);
+  });
+
+  it("prove nothing if they are of a leader before the last answer's", () => {
+    answered(5, 10);
+    answered(6, 30);
+    horizon.noteTermStarts([start(5, 3)]);
+    expect([losses, horizon.needsTermStarts]).toEqual([[], true]);
+    horizon.noteTermStarts([start(5, 3), start(6, 9)]);
+    expect(losses).toHaveLength(1);
+  });
+
+  it("show a second term of the same number", () => {
+    answered(5, 10);
+    horizon.noteTermStarts([start(5, 3)]);
+    answered(5, 40);
+    horizon.noteTermStarts([start(5, 3, "another")]);
+    expect(losses).toMatchObject([{ known: { term: 5, idx: 40 }, found: { term: 5, idx: 3 } }]);
+  });
+});

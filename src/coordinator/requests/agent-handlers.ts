@@ -5,16 +5,9 @@
 import type { Command, Reply, ReportedRefusal } from "../../core/command.ts";
 import { type Effect, sentAgain } from "../../core/effect.ts";
 import { headOf } from "../../cut-text.ts";
-import {
-  type AgentId,
-  type AssignmentNumber,
-  type GroupId,
-  type Incarnation,
-  NO_GROUP,
-  type Term,
-} from "../../ids.ts";
+import { type AgentId, type AssignmentNumber, type GroupId, type Incarnation, NO_GROUP } from "../../ids.ts";
 import { limits } from "../../limits.ts";
-import { decode, encode, encodeText, invalid } from "../../protocol/codec.ts";
+import { decode, encode, invalid } from "../../protocol/codec.ts";
 import { readQuickly } from "../../protocol/quick-checks.ts";
 import {
   agentIdSchema,
@@ -33,6 +26,7 @@ import {
   resultSchema,
 } from "../../protocol/schemas.ts";
 import { chunkSubject, progressSubject } from "../../protocol/subjects.ts";
+import type { SwarmState } from "../../state/state.ts";
 import type { Message } from "../../transport/transport.ts";
 import { AgentGate, type AgentName, type MessageSort, sortByVerb } from "./agent-gate.ts";
 import { backpressure, joinAnswer, otherGroup, resultAnswersJson, sendFitting } from "./answers.ts";
@@ -138,14 +132,18 @@ export class AgentHandlers {
 
   /** Heartbeats of one agent, or of several agents of a connection. All share one entry of the inbox, and an answer. */
   #heartbeat(name: AgentName, { data, reply }: Message): void {
-    const { term, transport, holdsLease } = this.#parts;
+    const { term, state, transport, holdsLease } = this.#parts;
     const read = readMessage(data, heartbeatSchema, isPlainHeartbeat);
     if (!read.ok) return this.#intake.refuseMaybe({ reply }, read);
     const { agent = name.agent, others = [] } = read.value;
+    const heartbeats: Heartbeat[] = [read.value, ...others];
     const verdicts = [this.#verdict(name, agent, read.value)];
     for (const other of others) verdicts.push(this.#verdict(name, other.agent, other));
     const renew = () => {
-      if (reply !== undefined) sendFitting(transport, reply, encodeText(renewalJson(term(), verdicts)));
+      if (reply === undefined) return;
+      const [first, ...more] = heartbeats.map((each, at) => renewal(each, verdicts[at], state));
+      const answer = { term: term(), ...first, ...(more.length > 0 ? { others: more } : {}) };
+      sendFitting(transport, reply, encode(answer));
     };
     const open = verdicts.filter((verdict) => verdict !== undefined);
     if (open.length === 0) return;
@@ -379,12 +377,16 @@ interface ReadResults {
   }[];
 }
 
-/** The answer to heartbeats. @param verdicts undefined: not renewed */
-function renewalJson(term: Term, verdicts: readonly (Verdict | undefined)[]): string {
-  const [first, ...others] = verdicts.map((verdict) => verdict !== undefined);
-  const head = first === true ? `{"term":${term},"renewed":true` : `{"term":${term}`;
-  if (others.length === 0) return `${head}}`;
-  return `${head},"others":[${others.map((isRenewed) => (isRenewed ? '{"renewed":true}' : "{}")).join(",")}]}`;
+/** The answer to a heartbeat, without its term. @param verdict undefined: not renewed */
+function renewal(
+  { asksTermStarts }: Heartbeat,
+  verdict: Verdict | undefined,
+  { termStarts }: SwarmState,
+): object {
+  return {
+    ...(verdict === undefined ? {} : { renewed: true }),
+    ...(asksTermStarts === true ? { termStarts } : {}),
+  };
 }
 
 function refusalOf({ scope, forMs, until }: HoldClaim): ReportedRefusal {

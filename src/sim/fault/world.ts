@@ -208,7 +208,11 @@ export class World {
     const { engine, lossReports, history: observations } = this.habitat;
     await this.#runUntil(engine.nowMs + REPORTED_MS, () => false, signal);
     const ledHash = () => this.#coordinators.map((each) => each.ledHash).find((hash) => hash !== undefined);
-    await this.#runUntil(engine.nowMs + REPORTED_MS, () => ledHash() !== undefined, signal);
+    if (ledHash() === undefined) {
+      await this.#runUntil(engine.nowMs + REPORTED_MS, () => ledHash() !== undefined, signal);
+      // A leader that has just begun has told no client yet what its log holds.
+      await this.#runUntil(engine.nowMs + REPORTED_MS, () => lossReports.length > 0, signal);
+    }
     const hash = ledHash();
     const isReported = lossReports.length > 0;
     if (hash === undefined && !isReported)

@@ -24,6 +24,10 @@ export function checkLosses({ observations, journal, isReported }: LossHistory):
     const { decidedMs = Number.POSITIVE_INFINITY } = journal[idx - 1] ?? {};
     return idx > 0 && (log.at(idx)?.term !== term || decidedMs > (observed.heardMs ?? decidedMs));
   };
+  const pointsOfLostBatches = new Set(observations.filter(isOfLostBatch).map(pointOf));
+  /** Two logs may have shared the answer's point, or the answer names no point: the log that was meant is unknown. */
+  const isOfUnknownLog = (observed: Observation): boolean =>
+    pointsOfLostBatches.has(pointOf(observed)) || ("answer" in observed && observed.at === undefined);
   /** The attempt stood in a lost batch: `stale` tells its agent that no leader knows the attempt any more. */
   const isOfLostAttempt = (observed: Observation): boolean =>
     observed.kind === "result" &&
@@ -32,7 +36,10 @@ export function checkLosses({ observations, journal, isReported }: LossHistory):
   const isOfLeader = (observed: Observation) => !("stale" in observed && observed.stale === true);
   const lost = observations.find((observed) => isOfLeader(observed) && isOfLostBatch(observed));
   const kept = observations.flatMap((observed) =>
-    isOfLostBatch(observed) || isOfLostAttempt(observed) || observed.kind === "assigned"
+    isOfLostBatch(observed) ||
+    isOfUnknownLog(observed) ||
+    isOfLostAttempt(observed) ||
+    observed.kind === "assigned"
       ? unanswered(observed)
       : [observed],
   );
@@ -43,6 +50,12 @@ export function checkLosses({ observations, journal, isReported }: LossHistory):
       isOfAnswers,
     ),
   ];
+}
+
+/** Of an observation that names no batch: undefined. */
+function pointOf(observed: Observation): string | undefined {
+  if (observed.kind === "assigned" || observed.at === undefined) return undefined;
+  return `${observed.at.term}/${observed.at.idx}`;
 }
 
 /**

@@ -58,4 +58,30 @@ describe("a history outside the fault model", () => {
       );
     expect(found(recorded.journal.length - 3, true, lie)).not.toEqual([]);
   });
+
+  it("does not judge an answer that names no batch: the log that was meant is unknown", () => {
+    const unknown = { kind: "query", answer: "unknown-task" } as const;
+    const withoutBatch = (observations: readonly Observation[]) =>
+      observations.map((observed) => {
+        if (observed.kind !== "query") return observed;
+        const { at: _, ...rest } = observed;
+        return { ...rest, ...unknown };
+      });
+    expect(found(recorded.journal.length, true, withoutBatch)).toEqual([]);
+    const withBatch = (observations: readonly Observation[]) =>
+      observations.map((observed) => (observed.kind === "query" ? { ...observed, ...unknown } : observed));
+    expect(found(recorded.journal.length, true, withBatch)).not.toEqual([]);
+  });
+
+  it("does not judge a copy of a message from a lost batch, though the log has a batch of that point now", () => {
+    const told = recorded.observations.find((observed) => observed.kind === "told");
+    if (told?.kind !== "told") throw new Error("the history has no notice");
+    const early = { ...told, heardMs: 0, outcome: { ...told.outcome, attempts: 99 } } as Observation;
+    const late = { ...early, heardMs: Number.MAX_SAFE_INTEGER } as Observation;
+    const journal = recorded.journal.map((record) => ({ ...record, decidedMs: 1 }));
+    const check = (...more: Observation[]) =>
+      checkLosses({ observations: [...recorded.observations, ...more], journal, isReported: true });
+    expect(check(late)).not.toEqual([]);
+    expect(check(early, late)).toEqual([]);
+  });
 });
