@@ -13,6 +13,7 @@ const report = process.env.WAGGLE_TEST_REPORT;
  *  cover the same code. */
 export const longSuites = [
   "test/cli/swarm.test.ts",
+  "test/cli/broker-life.test.ts",
   "test/cli/demo.test.ts",
   "test/cli/torture.test.ts",
   "test/adapters/mcp-server.test.ts",

@@ -16,6 +16,7 @@ const longest = [
   "test/ground/three-oldest.test.ts",
   "test/cli/torture.test.ts",
   "test/cli/demo.test.ts",
+  "test/cli/broker-life.test.ts",
   "test/adapters/nats-service.test.ts",
   "test/adapters/mcp-server.test.ts",
   "test/adapters/mcp-tool.test.ts",
