@@ -1025,6 +1025,25 @@ export const limits = {
   servedRetryMs: 1_000,
   /** Time for the news that a task has expired. */
   servedGraceMs: 5_000,
+  /** Interval of an agent's heartbeats, and the number after whose loss it counts as gone (Synadia protocol, 8.2). */
+  synadiaHeartbeatMs: 30_000,
+  synadiaMissedHeartbeats: 3,
+  /** Silence of a foreign agent after which a prompt has failed (Synadia protocol, 6.6). */
+  promptIdleMs: 60_000,
+  /** Interval of signs of life to a caller, well within its `promptIdleMs`. */
+  promptWorkingMs: 20_000,
+  /** Text of one message of an answer: escaped, it still fits a message of 1 MiB. */
+  promptPartCharactersMax: 32_768,
+  /** Questions of an agent in one prompt that are answered; each may start a process. */
+  promptQueriesMax: 100,
+  /** An answer to such a question: a sentence, not a document. */
+  decisionCharactersMax: 16_384,
+  /** Wait for the answers of agents to a question who they are. */
+  discoveryMs: 2_000,
+  /** Agents of one bridge. Each is an agent of the swarm. */
+  bridgedAgentsMax: 256,
+  /** Remembered instances that a bridge leaves out, and instances that it follows. */
+  bridgedInstancesMax: 4_096,
 
   // --- simulations ----------------------------------------------------------------------------
   /** Seeds of one command: an interval narrows with the root of their number, so more are useless. */
@@ -1053,6 +1072,10 @@ assert(
 assert(
   limits.leaseTtlMs * (1 - limits.leaseAbortShare) - 2 * limits.heartbeatMs > limits.requestTimeoutMs,
   "a confirmed heartbeat keeps an agent in touch until the next one",
+);
+assert(
+  3 * limits.promptWorkingMs <= limits.promptIdleMs,
+  "a caller hears of a working agent several times within its idle limit",
 );
 assert(
   limits.fullLeaderMsMax >= 2 * limits.baseSyncMs,

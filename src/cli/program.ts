@@ -44,6 +44,7 @@ const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promis
     up: async () => (await import("./up.ts")).upCommand,
     agent: async () => (await import("./agent.ts")).agentCommand,
     serve: async () => (await import("./serve.ts")).serveCommand,
+    bridge: async () => (await import("./bridge.ts")).bridgeCommand,
     mcp: async () => (await import("./mcp.ts")).mcpCommand,
     down: async () => (await import("./down.ts")).downCommand,
   },

@@ -9,11 +9,11 @@ import { WaitTimedOutError } from "../../client/task-errors.ts";
 import type { TaskHandle } from "../../client/task-handle.ts";
 import { resultOf } from "../../client/task-result.ts";
 import type { TaskExplanation } from "../../client/task-stories.ts";
-import type { TaskUpdate } from "../../client/task-updates.ts";
 import { systemRandom } from "../../clock.ts";
 import { InvalidValueError, OutcomeUnknownError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Outcome, StatusResponse } from "../../protocol/schemas.ts";
+import { reportOf } from "../task-report.ts";
 import { type Answer, boundedLines, record, textFrom } from "./answer.ts";
 import { type Tool, type ToolContext, toolOf } from "./tool.ts";
 
@@ -170,7 +170,7 @@ async function awaited(
 function follow(handle: TaskHandle, tell: (message: string) => void): () => void {
   const updates = handle.events$.subscribe({
     next: (update) => {
-      const text = updateText(update);
+      const text = reportOf(update);
       if (text !== undefined) tell(text);
     },
     error: () => undefined, // the wait for the outcome reports errors
@@ -180,22 +180,6 @@ function follow(handle: TaskHandle, tell: (message: string) => void): () => void
     updates.unsubscribe();
     clearInterval(ticking);
   };
-}
-
-function updateText(update: TaskUpdate): string | undefined {
-  switch (update.type) {
-    case "running":
-      return `attempt ${update.attempt} runs at ${update.agent}`;
-    case "progress": {
-      const { fraction, message } = update;
-      const share = fraction === undefined ? undefined : `${Math.round(fraction * 100)} %`;
-      return [share, message].filter((part) => part !== undefined).join(" · ") || undefined;
-    }
-    case "attempt-failed":
-      return `attempt ${update.attempt} at ${update.agent} failed: ${update.error}`;
-    default:
-      return undefined;
-  }
 }
 
 function resultAnswer(outcome: Outcome, from: number): Answer {

@@ -1,8 +1,10 @@
-// The connection of `waggle serve nats`: requests with a reply, and answers with headers. Transports carry no headers.
+// The connection of the adapters over NATS: requests with replies, both ways, and answers with headers. Transports
+// carry no headers.
 
-import { headers, type Msg, type NatsConnection } from "@nats-io/transport-node";
-import { InvalidMessageError, messageOf } from "../../errors.ts";
+import { createInbox, headers, type Msg, type NatsConnection } from "@nats-io/transport-node";
+import { InvalidMessageError, messageOf, UnreachableError } from "../../errors.ts";
 import { type NatsOptions, openNatsConnection } from "../../transport/nats.ts";
+import { checkOutgoing } from "../../transport/outgoing.ts";
 import { isValidPattern } from "../../transport/subject-index.ts";
 import type { Message, Subscription } from "../../transport/transport.ts";
 import type { ServiceWire } from "./micro-service.ts";
@@ -12,6 +14,10 @@ export interface RequestWire extends ServiceWire {
   readonly maxPayloadBytes: number;
   /** Calls `handler` for each message of the queue group. @throws InvalidMessageError for an invalid subject */
   serve(subject: string, queue: string, handler: (request: ServiceRequest) => void): Subscription;
+  /** Publishes a request, and calls `handler` for each message to its inbox until `unsubscribe`.
+   *  @throws InvalidMessageError for an invalid subject, or too large a request
+   *  @throws UnreachableError while the connection is interrupted: nothing was sent */
+  ask(subject: string, data: Uint8Array, handler: (answer: Answer) => void): Subscription;
   /** Resolves when the server knows all subscriptions. */
   flush(): Promise<void>;
   /** Resolves when the connection ends for good, with the reason if it was not closed here. */
@@ -20,22 +26,41 @@ export interface RequestWire extends ServiceWire {
   close(): Promise<void>;
 }
 
+/** A message in answer to a request. */
+export interface Answer {
+  readonly data: Uint8Array;
+  readonly hasHeaders: boolean;
+  readonly header: (name: string) => string | undefined;
+  /** The server's message that nobody listens at the subject. */
+  readonly isNoResponders: boolean;
+}
+
 /** @throws UnreachableError, InvalidConfigError */
 export async function openRequestWire(options: NatsOptions): Promise<RequestWire> {
   const connection = await openNatsConnection(options);
-  void reportErrors(connection, options);
+  const line = { isUp: true };
+  void followStatus(connection, line, options);
   return {
     get maxPayloadBytes() {
       return connection.info?.max_payload ?? 0;
     },
     closed: connection.closed().then((reason) => reason ?? undefined),
     flush: () => connection.flush(),
-    publish: (subject, data) => connection.publish(subject, data),
+    publish: (subject, data, reply) =>
+      connection.publish(subject, data, reply === undefined ? undefined : { reply }),
     subscribe: (subject, handler) => subscribed(connection, subject, undefined, handler),
     serve: (subject, queue, handler) => {
       if (!isValidPattern(subject))
         throw new InvalidMessageError(`not a subject: ${JSON.stringify(subject)}`);
       return subscribed(connection, subject, queue, (message) => handler(requestOf(message)));
+    },
+    ask: (subject, data, handler) => {
+      checkOutgoing(subject, data, connection.info?.max_payload ?? Number.POSITIVE_INFINITY);
+      if (!line.isUp) throw new UnreachableError("the connection to the server is interrupted");
+      const reply = createInbox(options.inboxPrefix);
+      const answers = subscribed(connection, reply, undefined, (message) => handler(answerOf(message)));
+      connection.publish(subject, data, { reply });
+      return answers;
     },
     close: async () => {
       await connection.drain().catch(() => connection.close());
@@ -43,8 +68,26 @@ export async function openRequestWire(options: NatsOptions): Promise<RequestWire
   };
 }
 
-async function reportErrors(connection: NatsConnection, { onError }: NatsOptions): Promise<void> {
-  for await (const status of connection.status()) if (status.type === "error") onError?.(status.error);
+async function followStatus(
+  connection: NatsConnection,
+  line: { isUp: boolean },
+  { onError }: NatsOptions,
+): Promise<void> {
+  for await (const status of connection.status()) {
+    if (status.type === "error") onError?.(status.error);
+    if (status.type === "disconnect") line.isUp = false;
+    if (status.type === "reconnect") line.isUp = true;
+  }
+  line.isUp = false;
+}
+
+function answerOf({ data, headers: fields }: Msg): Answer {
+  return {
+    data,
+    hasHeaders: fields !== undefined,
+    header: (name) => (fields?.has(name) === true ? fields.get(name) : undefined),
+    isNoResponders: data.length === 0 && fields?.code === 503,
+  };
 }
 
 function subscribed(
@@ -67,11 +110,11 @@ function requestOf(message: Msg): ServiceRequest {
     subject: message.subject,
     data: message.data,
     reply: message.reply === "" ? undefined : message.reply,
-    respond: (data, fields) => {
+    respond: (data, fields = {}) => {
       const given = headers();
       for (const [name, value] of Object.entries(fields)) given.set(name, oneLine(value));
       try {
-        message.respond(data, { headers: given });
+        message.respond(data, Object.keys(fields).length === 0 ? undefined : { headers: given });
       } catch (error) {
         throw new InvalidMessageError(`the answer was not sent: ${messageOf(error)}`, { cause: error });
       }

@@ -16,8 +16,9 @@ export interface ServiceRequest {
   readonly data: Uint8Array;
   /** Undefined: the sender wants no reply. */
   readonly reply: string | undefined;
-  /** @throws InvalidMessageError when the answer is too large, or the connection is closed */
-  readonly respond: (data: Uint8Array, headers: Readonly<Record<string, string>>) => void;
+  /** Sends a message to the reply inbox.
+   *  @throws InvalidMessageError when it is too large, or the connection is closed */
+  readonly respond: (data: Uint8Array, headers?: Readonly<Record<string, string>>) => void;
 }
 
 export interface ServeKindOptions {
@@ -84,17 +85,36 @@ interface ServiceAnswer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-function refusalOf(error: unknown): ServiceAnswer {
-  const code = error instanceof WaggleError ? error.code : "WAGGLE_INVARIANT";
-  const task = Reflect.get(Object(error), "taskId");
+/** What a requester learns of an error. */
+export interface ServiceRefusal {
+  /** As in HTTP. */
+  readonly code: number;
+  /** The stable code. */
+  readonly error: string;
+  readonly message: string;
+  readonly retryAfterMs: number | undefined;
+}
+
+export function refusalFor(error: unknown): ServiceRefusal {
   const hasPause = error instanceof BackpressureError || error instanceof BudgetExceededError;
+  return {
+    code: statusOf(error),
+    error: error instanceof WaggleError ? error.code : "WAGGLE_INVARIANT",
+    message: messageOf(error),
+    retryAfterMs: hasPause ? error.retryAfterMs : undefined,
+  };
+}
+
+function refusalOf(cause: unknown): ServiceAnswer {
+  const { code, error, message, retryAfterMs } = refusalFor(cause);
+  const task = Reflect.get(Object(cause), "taskId");
   return {
     data: new Uint8Array(),
     headers: {
-      "Nats-Service-Error": `${code}: ${messageOf(error)}`,
-      "Nats-Service-Error-Code": String(statusOf(error)),
+      "Nats-Service-Error": `${error}: ${message}`,
+      "Nats-Service-Error-Code": String(code),
       ...(typeof task === "string" ? { "Waggle-Task": task } : {}),
-      ...(hasPause ? { "Retry-After": String(Math.ceil(error.retryAfterMs / 1_000)) } : {}),
+      ...(retryAfterMs === undefined ? {} : { "Retry-After": String(Math.ceil(retryAfterMs / 1_000)) }),
     },
   };
 }

@@ -1,0 +1,53 @@
+// Common to the verbs that connect a swarm to other programs over NATS: flags, the connection, and the wait for Ctrl-C.
+
+import type { Command } from "commander";
+import { openRequestWire, type RequestWire } from "../adapters/nats-service/nats.ts";
+import { findBroker } from "../broker/find-broker.ts";
+import { UnreachableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { logServerError } from "../transport/server-error.ts";
+import { durationBetween } from "./setting-flags.ts";
+import type { VerbContext } from "./verb.ts";
+
+export interface ServeFlags {
+  readonly timeout: number;
+}
+
+/** @param then clause about the end of the time-out */
+export function withServeOptions(command: Command, then: string): Command {
+  return command
+    .option(
+      "--timeout <duration>",
+      `longest time from the request to the reply; ${then}. Default 5m`,
+      durationBetween(1, limits.attemptTimeoutMsMax),
+      limits.servedTimeoutMs,
+    )
+    .option("--project <name>", "project of the tasks (WAGGLE_PROJECT; default: default)")
+    .option("--user <name>", "user of the tasks (WAGGLE_USER; default: the account's name)");
+}
+
+/** A connection besides the swarm's own. @param name in the server's list */
+export async function openWire(
+  { settings, logger, shell, signal }: Pick<VerbContext, "settings" | "logger" | "shell" | "signal">,
+  name: string,
+): Promise<RequestWire> {
+  const { address, inboxPrefix } = await findBroker({ mode: "find-only", ...settings, env: shell.env });
+  return await openRequestWire({
+    ...address,
+    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    ...{ name, signal, onError: (error) => logServerError(logger, error) },
+  });
+}
+
+/** @throws UnreachableError when the connection ends for good */
+export async function untilInterrupted(
+  signal: AbortSignal,
+  closed: Promise<Error | undefined>,
+): Promise<void> {
+  const interrupted = new Promise<"interrupted">((resolve) => {
+    if (signal.aborted) resolve("interrupted");
+    else signal.addEventListener("abort", () => resolve("interrupted"), { once: true });
+  });
+  const end = await Promise.race([interrupted, closed]);
+  if (end !== "interrupted") throw new UnreachableError("the connection to the server ended", { cause: end });
+}
