@@ -23,8 +23,16 @@ export const limits = {
   errorFieldCharactersMax: 200,
   /** Length of a coordinator's id. */
   coordinatorIdCharactersMax: 128,
-  /** Labels of an agent, and characters of each. */
+  /** Labels of an agent, and characters of each value. */
   labelsMax: 32,
+  labelCharactersMax: 128,
+  /** Labels that a task may need, and accepted values of each… */
+  needsMax: 16,
+  needValuesMax: 16,
+  /** …and all of them as JSON: each queue has its needs in its name. */
+  needsBytesMax: 2 * 1024,
+  /** A task's attributes as JSON: every message and event with the task carries them. */
+  attributesBytesMax: 4 * 1024,
   /** Kinds of one agent. */
   kindsPerAgentMax: 256,
   /** Maximum message size of a server with default configuration, development broker included. */
@@ -333,6 +341,11 @@ export const limits = {
    *  others. */
   rememberedTasksDefault: 1_000_000,
   rememberMsDefault: 24 * 3_600_000,
+  /** Attributes of ended tasks that are kept for searches, in characters with some overhead per task: those of the
+   *  tasks that ended longest ago are dropped first. */
+  rememberedAttributesMax: 64 * 1024 ** 2,
+  /** Memory of a task's attributes beside the text. */
+  attributesOverhead: 200,
   /** Tasks to forget per ended task, if many are due at once: bounds the length of a turn. */
   forgottenPerEndMax: 256,
   /** Ids of awaited tasks in a coordinator's memory. */
@@ -493,6 +506,16 @@ export const limits = {
   /** First probe of a suspended agent; doubled on each failed probe. */
   suspendMs: 5_000,
   suspendMsMax: 10 * 60_000,
+
+  // --- affinity -------------------------------------------------------------------------------
+  /** Time from the last use until an affinity is forgotten: as long as providers keep a cached prompt. */
+  affinityMs: 60 * 60_000,
+  /** Remembered affinities; those used longest ago are forgotten first. Some 250 bytes each. */
+  affinitiesMax: 50_000,
+  /** Agents whose labels are compared with the needs of a submitted task, for a warning. */
+  labelledAgentsComparedMax: 100,
+  /** Comparisons of labels with needs for one answer of `status`: some 5 ms. */
+  statusLabelsComparedMax: 200_000,
 
   // --- holds ----------------------------------------------------------------------------------
   /** Refusals without a time, in a row, that place a hold: one is chance, two may share a cause with it. */

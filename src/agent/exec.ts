@@ -113,6 +113,9 @@ function taskEnvironment(task: HandlerTask): Record<string, string> {
     WAGGLE_PROJECT: task.project,
     WAGGLE_USER: task.user,
     WAGGLE_TOKENS_FD: "4",
+    ...(Object.keys(task.attributes).length === 0
+      ? {}
+      : { WAGGLE_ATTRIBUTES: JSON.stringify(task.attributes) }),
     ...(task.traceparent === undefined ? {} : { TRACEPARENT: task.traceparent }),
     ...(task.tracestate === undefined ? {} : { TRACESTATE: task.tracestate }),
   };

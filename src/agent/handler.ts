@@ -89,6 +89,8 @@ export interface HandlerLog {
   readonly write: (text: string | Uint8Array) => void;
 }
 
+const NO_ATTRIBUTES: Readonly<Record<string, string>> = Object.freeze({});
+
 /** A task as its handler sees it. */
 export class HandlerTask {
   readonly id: string;
@@ -104,6 +106,8 @@ export class HandlerTask {
   readonly encoding: "base64" | undefined;
   /** The submitter wants chunks of the result (`HandlerContext.emit`). */
   readonly stream: boolean;
+  /** Of the submitter, by name; empty without any. */
+  readonly attributes: Readonly<Record<string, string>>;
   /** W3C Trace Context for calls that the handler makes: of the attempt's span, or of the submitter without
    *  OpenTelemetry. Undefined for a task without a trace. */
   readonly traceparent: string | undefined;
@@ -119,6 +123,7 @@ export class HandlerTask {
     readonly payload: string;
     readonly encoding?: "base64" | undefined;
     readonly stream?: true | undefined;
+    readonly attributes?: Readonly<Record<string, string>> | undefined;
     readonly traceparent?: string | undefined;
     readonly tracestate?: string | undefined;
   }) {
@@ -131,6 +136,7 @@ export class HandlerTask {
     this.payload = of.payload;
     this.encoding = of.encoding;
     this.stream = of.stream === true;
+    this.attributes = of.attributes ?? NO_ATTRIBUTES;
     this.traceparent = of.traceparent;
     this.tracestate = of.tracestate;
   }

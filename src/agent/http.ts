@@ -236,6 +236,7 @@ function headersOf(task: HandlerTask): Record<string, string> {
     "waggle-kind": headerText(task.kind),
     "waggle-project": headerText(task.project),
     "waggle-user": headerText(task.user),
+    ...(Object.keys(task.attributes).length === 0 ? {} : { "waggle-attributes": asciiJson(task.attributes) }),
     ...(task.traceparent === undefined ? {} : { traceparent: task.traceparent }),
     ...(task.tracestate === undefined ? {} : { tracestate: task.tracestate }),
   };
@@ -255,6 +256,14 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** JSON in ASCII: a header holds no other characters. */
+function asciiJson(value: object): string {
+  return JSON.stringify(value).replace(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 function headerText(name: string): string {

@@ -59,7 +59,7 @@ function isNamedAttempt(value: unknown): boolean {
 
 function isAssignment(value: unknown): value is Assignment {
   if (!isRecord(value)) return false;
-  const { encoding, stallMs, stream, revoked, traceparent, tracestate, waitedMs } = value;
+  const { encoding, stallMs, stream, attributes, revoked, traceparent, tracestate, waitedMs } = value;
   return (
     isInt(value["number"]) &&
     typeof value["project"] === "string" &&
@@ -74,11 +74,18 @@ function isAssignment(value: unknown): value is Assignment {
     (stallMs === undefined || isInt(stallMs)) &&
     isInt(value["maxAttempts"]) &&
     (stream === undefined || stream === true) &&
+    (attributes === undefined || areTexts(attributes)) &&
     (revoked === undefined || revoked === true) &&
     (traceparent === undefined || typeof traceparent === "string") &&
     (tracestate === undefined || typeof tracestate === "string") &&
     (waitedMs === undefined || Number.isFinite(waitedMs))
   );
+}
+
+function areTexts(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  for (const name in value) if (name === "__proto__" || typeof value[name] !== "string") return false;
+  return true;
 }
 
 /** True for a right response that accepts each result; false for wrong ones and for refusals. */

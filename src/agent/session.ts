@@ -773,13 +773,15 @@ function fencedError(id: string): WaggleError {
 
 function orderOf({ key }: HeldAttempt, assignment: Assignment): AttemptOrder {
   const { task, attempt, kind, project, user, payload, encoding, timeoutMs, maxAttempts } = assignment;
-  const { stream, traceparent, tracestate, waitedMs } = assignment;
+  const { stream, attributes, traceparent, tracestate, waitedMs } = assignment;
   const order = { key, task, attempt, kind, project, user, payload, timeoutMs, maxAttempts };
-  if (encoding === undefined && stream === undefined && traceparent === undefined) return order;
+  const isPlain = encoding === undefined && stream === undefined && attributes === undefined;
+  if (isPlain && traceparent === undefined) return order;
   return {
     ...order,
     ...(encoding === undefined ? {} : { encoding }),
     ...(stream === undefined ? {} : { stream }),
+    ...(attributes === undefined ? {} : { attributes }),
     ...(traceparent === undefined ? {} : { traceparent }),
     ...(tracestate === undefined ? {} : { tracestate }),
     ...(waitedMs === undefined ? {} : { waitedMs }),

@@ -7,6 +7,7 @@ import { JournalDamagedError } from "../errors.ts";
 import { batchIndex, instant } from "../ids.ts";
 import type { AgentStanding } from "../protocol/explain-schemas.ts";
 import { type AgentVerdict, type Backlogs, backlogsOf, verdictsOn } from "../scheduling/explain-agents.ts";
+import { preferredAgent } from "../state/affinity-rows.ts";
 import type { Event, EventOf } from "../state/event.ts";
 import type { Receipt } from "../state/receipt.ts";
 import { emptyState, type SwarmState } from "../state/state.ts";
@@ -116,9 +117,11 @@ export class AssignmentReplay {
     const wanted = {
       kind,
       role: spec.role,
+      needs: spec.needs,
       agentType: event.cheaperType,
       avoid: failedBy,
       isLastAttempt: failures + 1 >= spec.maxAttempts,
+      preferred: preferredAgent(this.#state, spec, at),
     };
     const agents = verdictsOn(this.#state, wanted, at, backlogs);
     return {

@@ -3,6 +3,7 @@
 
 import { unreachable } from "../assert.ts";
 import type { TaskObstacle, TaskWait } from "../protocol/explain-schemas.ts";
+import { labelFlags, needsText } from "../state/needs.ts";
 import { counted, duration } from "./describe.ts";
 
 /** How instants are written. */
@@ -35,6 +36,8 @@ export function describeObstacle(
       return kindText(obstacle, wait);
     case "no-agent-has-role":
       return roleText(obstacle);
+    case "no-agent-has-labels":
+      return labelsText(obstacle);
     case "no-agent-of-type":
       return typeText(obstacle);
     case "project-budget":
@@ -93,6 +96,20 @@ function roleText(obstacle: Extract<TaskObstacle, { reason: "no-agent-has-role" 
   const what = `${kind} in role ${role}`;
   const flags = `--kind ${kind} --role ${role}`;
   return `${unservedText({ ...obstacle, what, flags, drained })}${others(agents)}`;
+}
+
+function labelsText(obstacle: Extract<TaskObstacle, { reason: "no-agent-has-labels" }>): string {
+  const { kind, role, needs, unmet, drained, agents } = obstacle;
+  const inRole = role === undefined ? "" : ` in role ${role}`;
+  const what = `${kind}${inRole} with ${needsText(needs)}`;
+  const flags = `--kind ${kind}${role === undefined ? "" : ` --role ${role}`} ${labelFlags(needs)}`;
+  const lack =
+    Object.keys(unmet).length === Object.keys(needs).length
+      ? "without these labels"
+      : `and the closest only ${agents === 1 ? "lacks" : "lack"} ${needsText(unmet)}`;
+  const some =
+    agents === 0 ? "" : ` (${counted(agents, "agent")} ${agents === 1 ? "serves" : "serve"} it ${lack})`;
+  return `${unservedText({ ...obstacle, what, flags, drained })}${some}`;
 }
 
 function typeText(obstacle: Extract<TaskObstacle, { reason: "no-agent-of-type" }>): string {

@@ -4,6 +4,7 @@
 import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
 import type { BareEvent, BareTaskSpec, EventOf, ResultDigest } from "../state/event.ts";
 import type { HoldTarget } from "../state/hold.ts";
+import { needsText, valuesText } from "../state/needs.ts";
 import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../state/receipt.ts";
 import { refOf } from "../state/task-rows.ts";
 
@@ -163,6 +164,7 @@ function budgetsOf({ project, global }: ExceededBudgets): string {
 
 const decisions = {
   only: "",
+  affinity: "affinity",
   score: "",
   "in-flight": "fewer in flight",
   "longest-idle": "longest idle",
@@ -248,10 +250,13 @@ function describeSpec(task: BareTaskSpec): string {
   const parts: readonly (string | false)[] = [
     task.kind,
     task.role !== undefined && `role ${task.role}`,
+    task.needs !== undefined && `needs ${needsText(task.needs)}`,
+    task.affinity !== undefined && `affinity ${task.affinity}`,
     task.weight !== 1 && `weight ${task.weight}`,
     task.priority !== 100 && `priority ${task.priority}`,
     task.notBefore !== undefined && `not before ${new Date(task.notBefore).toISOString()}`,
     task.deadline !== undefined && `by ${new Date(task.deadline).toISOString()}`,
+    task.attributes !== undefined && `attributes ${valuesText(task.attributes)}`,
     task.traceparent !== undefined && `trace ${task.traceparent.split("-")[1]}`,
   ];
   return parts.filter((part) => part !== false).join(", ");
@@ -262,6 +267,7 @@ function describeAgent(agent: EventOf<"AgentJoined">): string {
     agent.kinds.length === 0 ? "no kinds" : agent.kinds.join(", "),
     agent.role !== undefined && `role ${agent.role}`,
     agent.agentType !== undefined && `type ${agent.agentType}`,
+    agent.labels !== undefined && `labels ${valuesText(agent.labels)}`,
     agent.group !== undefined && `group ${agent.group}`,
     `max concurrent ${agent.maxConcurrent}`,
     agent.prefetch !== undefined && agent.prefetch > 0 && `prefetch ${agent.prefetch}`,

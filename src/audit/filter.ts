@@ -1,10 +1,10 @@
-// Filters events by task, kind, agent, project and type, and extracts the task and the agent that an event names. Not
+// Filters events by task, kind, attributes, agent, project and type, and extracts the task and the agent that an event names. Not
 // here: payloads and results (contents.ts).
 
 import { projectOf } from "../core/effect.ts";
 import { type TaskRef, taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
-import type { BareEvent } from "../state/event.ts";
+import type { Attributes, BareEvent, BareTaskSpec } from "../state/event.ts";
 
 /** Every given condition must hold. */
 export interface EventFilter {
@@ -13,6 +13,8 @@ export interface EventFilter {
   readonly agent?: string;
   /** Kind of the task, as submitted or as run; of agents, kinds and suspensions the kind that the event names. */
   readonly kind?: string;
+  /** Values that the task's attributes must have. */
+  readonly attributes?: Attributes;
   /** Types of events, like `TaskAssigned`. */
   readonly types?: readonly string[];
 }
@@ -29,17 +31,46 @@ export function agentOf(event: BareEvent): string | undefined {
   return "on" in event && event.on === "agent" ? event.name : undefined;
 }
 
-/** A filter over events in the order of the journal. Most events of a task do not name its kind, so the filter
- *  remembers the kinds of the newest `limits.eventKindsRememberedMax` tasks. It learns a kind from the submission, a
- *  retry or an assignment. */
+/** A filter over events in the order of the journal. Most events of a task name neither its kind nor its attributes.
+ *  So the filter remembers the newest `limits.eventKindsRememberedMax` tasks: their kinds, or those with the wanted
+ *  attributes. It learns a kind from the submission, a retry or an assignment, and attributes from the first two. */
 export function eventFilter(filter: EventFilter): (event: BareEvent) => boolean {
-  const { kind, ...rest } = filter;
-  if (kind === undefined) return (event) => matches(event, rest);
-  const kinds = new TaskKinds();
+  const { kind, attributes, ...rest } = filter;
+  const kinds = kind === undefined ? undefined : new TaskKinds();
+  const marked = attributes === undefined ? undefined : new MarkedTasks(attributes);
   return (event) => {
-    const found = kinds.of(event); // also of events that other conditions refuse
-    return found.includes(kind) && matches(event, rest);
+    // Both learn also from events that other conditions refuse.
+    const isOfKind = kinds === undefined || kinds.of(event).includes(kind as string);
+    const isMarked = marked === undefined || marked.has(event);
+    return isOfKind && isMarked && matches(event, rest);
   };
+}
+
+/** Tasks with the wanted attributes. */
+class MarkedTasks {
+  readonly #wanted: readonly (readonly [name: string, value: string])[];
+  readonly #keys = new Set<string>();
+
+  constructor(wanted: Attributes) {
+    this.#wanted = Object.entries(wanted);
+  }
+
+  /** Whether the event is about such a task. */
+  has(event: BareEvent): boolean {
+    if (event.type === "TaskSubmitted" || event.type === "TaskRetried") return this.#look(event.task);
+    if (!("task" in event) || typeof event.task !== "string") return false;
+    return this.#keys.has(taskKey(event as TaskRef));
+  }
+
+  #look({ project, id: task, attributes }: BareTaskSpec): boolean {
+    const isWanted = this.#wanted.every(([name, value]) => attributes?.[name] === value);
+    if (!isWanted) return false;
+    this.#keys.add(taskKey({ project, task }));
+    const oldest = this.#keys.values().next();
+    if (this.#keys.size > limits.eventKindsRememberedMax && oldest.done === false)
+      this.#keys.delete(oldest.value);
+    return true;
+  }
 }
 
 class TaskKinds {
@@ -52,7 +83,7 @@ class TaskKinds {
       case "TaskRetried":
         return this.#remember({ project: event.task.project, task: event.task.id }, [event.task.kind]);
       case "TaskAssigned": {
-        const [own = ""] = event.receipt.queue.split(" "); // the queue's name: the kind, and a role if there is one
+        const [own = ""] = event.receipt.queue.split(" "); // the queue's name begins with the kind
         return this.#remember(event, event.runsAs === undefined ? [own] : [own, event.runsAs]);
       }
       case "AgentJoined":
@@ -76,7 +107,7 @@ class TaskKinds {
   }
 }
 
-export function matches(event: BareEvent, filter: Omit<EventFilter, "kind">): boolean {
+export function matches(event: BareEvent, filter: Omit<EventFilter, "kind" | "attributes">): boolean {
   if (filter.types !== undefined && !filter.types.includes(event.type)) return false;
   if (filter.project !== undefined && projectOf(event) !== filter.project) return false;
   if (filter.task !== undefined && taskOf(event) !== filter.task) return false;

@@ -4,6 +4,7 @@
 
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
+import { labelFlags, meetsNeeds, needsText } from "../state/needs.ts";
 import { counted, duration, targetText } from "./describe.ts";
 
 /** `flow`: do tasks move? `execution`: do attempts succeed? `liveness`: is everybody there? */
@@ -153,21 +154,27 @@ function pauses({ paused, tasks, projects }: StatusResponse): readonly HealthFin
 function queues({ queues: all, agents, paused }: StatusResponse): readonly HealthFinding[] {
   if (paused === true) return [];
   const findings: HealthFinding[] = [];
-  for (const { kind, role, waiting, oldestMs, agents: online } of all) {
+  for (const { kind, role, needs, waiting, oldestMs, agents: online } of all) {
     if (waiting === 0) continue;
-    const name = role === undefined ? kind : `${kind} (role ${role})`;
+    const ofRole = role === undefined ? kind : `${kind} (role ${role})`;
+    const name = needs === undefined ? ofRole : `${ofRole} with ${needsText(needs)}`;
     const wait = `${counted(waiting, "task")} of kind ${name} ${waiting === 1 ? "waits" : "wait"}`;
     const evidence = { kind, waiting, oldestMs, agents: online };
     if (online === 0) {
       findings.push({
         ...{ area: "flow", rule: "nobody-capable", level: "critical", evidence },
-        text: `${wait}, and no agent online serves it`,
-        next: `waggle agent --kind ${kind} --exec COMMAND`,
+        text:
+          needs === undefined
+            ? `${wait}, and no agent online serves it`
+            : `${wait}, and no agent online that serves it has these labels`,
+        next: `waggle agent --kind ${kind}${needs === undefined ? "" : ` ${labelFlags(needs)}`} --exec COMMAND`,
       });
       continue;
     }
     if (oldestMs < limits.healthWaitMs) continue;
-    const serving = agents.filter((agent) => agent.status !== "offline" && servesKind(agent, kind));
+    const serving = agents.filter(
+      (agent) => agent.status !== "offline" && servesKind(agent, kind) && meetsNeeds(agent.labels, needs),
+    );
     const able = serving.filter(
       (agent) =>
         !agent.draining && !agent.unresponsive && !isSuspended(agent, kind) && agent.onHold === undefined,
@@ -182,7 +189,7 @@ function queues({ queues: all, agents, paused }: StatusResponse): readonly Healt
       findings.push({
         ...{ area: "flow", rule: "overloaded", level: "attention", evidence },
         text: `${wait} for up to ${duration(oldestMs)}, and every agent for it is full`,
-        next: `waggle agent --kind ${kind} --exec COMMAND`,
+        next: `waggle agent --kind ${kind}${needs === undefined ? "" : ` ${labelFlags(needs)}`} --exec COMMAND`,
       });
     else if (oldestMs >= limits.healthHeldBackMs)
       findings.push({

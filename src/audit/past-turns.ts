@@ -10,6 +10,7 @@ import { readTo } from "../journal/read-to.ts";
 import type { Batch } from "../journal/records.ts";
 import { projectSharesOf } from "../scheduling/project-shares.ts";
 import type { Event, EventOf } from "../state/event.ts";
+import { isSameNeeds } from "../state/needs.ts";
 import type { SwarmState, TaskQueue } from "../state/state.ts";
 import { AssignmentReplay, type ReplayedAssignment } from "./assignment-replay.ts";
 
@@ -130,7 +131,8 @@ function waitingUsers(state: SwarmState, at: Instant, event: EventOf<"TaskAssign
   const spec = state.taskById.get(event)?.spec;
   const users: PastUser[] = [];
   for (const queue of state.queueByKey.values())
-    if (queue.kind === spec?.kind && queue.role === spec.role) users.push(...usersIn(queue, at));
+    if (queue.kind === spec?.kind && queue.role === spec.role && isSameNeeds(queue.needs, spec.needs))
+      users.push(...usersIn(queue, at));
   return users.sort((one, other) => other.oldestMs - one.oldestMs);
 }
 

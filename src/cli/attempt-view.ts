@@ -115,6 +115,7 @@ function tokensText({ tokens, tokensReserved, tokensCharged }: AttemptStory): st
 
 const decisions: Readonly<Record<Receipt["decidedBy"], string>> = {
   only: "only eligible agent",
+  affinity: "ran the last task with its affinity",
   score: "best score",
   "in-flight": "equal scores, fewest in flight",
   "longest-idle": "equal scores, longest idle",

@@ -8,6 +8,7 @@ import { WaggleError } from "../errors.ts";
 import { kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { nearMisses } from "../state/near-miss.ts";
+import { valuesText } from "../state/needs.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { tellEvent } from "./event-text.ts";
@@ -16,7 +17,15 @@ import { askAbout, findProject, typedProject } from "./find-project.ts";
 import { counted, formatCount } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { UsageError } from "./usage-error.ts";
-import { kindName, nameList, parseFrom, plainName, subjectToken, wholeNumber } from "./values.ts";
+import {
+  attributeMap,
+  kindName,
+  nameList,
+  parseFrom,
+  plainName,
+  subjectToken,
+  wholeNumber,
+} from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 interface EventsFlags {
@@ -26,6 +35,7 @@ interface EventsFlags {
   readonly task?: string;
   readonly agent?: string;
   readonly kind?: string;
+  readonly attribute?: Readonly<Record<string, string>>;
   readonly project?: string;
   readonly contents?: boolean;
   readonly type?: readonly string[];
@@ -54,6 +64,11 @@ export function eventsCommand(program: Program): Command {
     .option("--task <id>", "only events of this task", plainName)
     .option("--agent <id>", "only events of this agent", subjectToken)
     .option("--kind <name>", "only events of tasks of this kind, and events that name the kind", kindName)
+    .option(
+      "--attribute <name=value>",
+      "only events of tasks with this attribute; may be repeated: then all must match",
+      attributeMap,
+    )
     .option("--project <name>", "only events of this project and its tasks", subjectToken)
     .option("--contents", "with --json: keep payloads and results of tasks; default: left out")
     .option(
@@ -171,8 +186,9 @@ function tailOf({ tail, ...flags }: EventsFlags, { json }: Output): number | und
   return tail ?? (hasNoFlag && !json ? limits.eventsTailDefault : undefined);
 }
 
-function filtersOf({ task, agent, kind: ofKind, project, type, contents }: EventsFlags) {
+function filtersOf({ task, agent, kind: ofKind, attribute, project, type, contents }: EventsFlags) {
   return {
+    ...(attribute === undefined ? {} : { attributes: attribute }),
     ...(ofKind === undefined ? {} : { kind: ofKind }),
     ...(contents === undefined ? {} : { contents }),
     ...(task === undefined ? {} : { task }),
@@ -211,12 +227,13 @@ function beginsAtStart({ from, follow }: EventsFlags): boolean {
 }
 
 /** ` of task t1, from batch 12`. */
-function wantedText({ task, agent, kind: ofKind, project, type, from }: EventsFlags): string {
+function wantedText({ task, agent, kind: ofKind, attribute, project, type, from }: EventsFlags): string {
   const parts = [
     type === undefined ? "" : `of type ${type.join(" or ")}`,
     task === undefined ? "" : `of task ${printable(task)}`,
     agent === undefined ? "" : `of agent ${printable(agent)}`,
     ofKind === undefined ? "" : `of kind ${printable(ofKind)}`,
+    attribute === undefined ? "" : `of tasks with ${printable(valuesText(attribute))}`,
     project === undefined ? "" : `of project ${printable(project)}`,
     typeof from === "number" ? `from batch ${formatCount(from)}` : "",
     from instanceof Date ? `since ${from.toISOString()}` : "",

@@ -6,6 +6,7 @@ import { duration } from "../audit/describe.ts";
 import { describeObstacle } from "../audit/describe-wait.ts";
 import type { TaskExplanation } from "../client/task-stories.ts";
 import type { AgentStanding, TaskWait } from "../protocol/explain-schemas.ts";
+import { needsText } from "../state/needs.ts";
 import { attemptBlock, attemptsText, termCells, termColumns } from "./attempt-view.ts";
 import { counted, formatCount, formatTime, hanging, labelled } from "./format.ts";
 import { unkeptText } from "./kept-record.ts";
@@ -59,16 +60,20 @@ export function renderReplayed(replayed: ReplayedAssignment, view: View): string
 }
 
 function headline(explanation: TaskExplanation, { colors, columns }: View): string {
-  const { task, kind, role, project, user, state, at, stale, waiting, agent } = explanation;
+  const { task, kind, role, needs, affinity, project, user, state, at, stale, waiting, agent } = explanation;
   const since = waiting === undefined || state === "delayed" ? "" : ` for ${duration(waiting.ageMs)}`;
   const place = agent === undefined ? "" : ` at ${agent}`;
   const lines = [
     `${colors.bold(printable(task))}  ${colors.yellow(state)}${since}${place}`,
     ...hanging(
-      `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`} for ${project}/${printable(user)}, ${attemptsText(explanation.attemptCount, explanation.endedIdx !== undefined)}, as of ${formatTime(at)}`,
+      `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`}${needs === undefined ? "" : ` with ${printable(needsText(needs))}`} for ${project}/${printable(user)}, ${attemptsText(explanation.attemptCount, explanation.endedIdx !== undefined)}, as of ${formatTime(at)}`,
       columns,
     ),
   ];
+  if (affinity !== undefined) {
+    const prefers = affinity.agent === undefined ? "no agent yet" : affinity.agent;
+    lines.push(`affinity ${printable(affinity.key)}: prefers ${prefers}`);
+  }
   if (stale === true) lines.push(colors.yellow("answered by a standby; the leader may know more"));
   return lines.join("\n");
 }

@@ -15,6 +15,8 @@ const attributeByField: Readonly<Record<string, string>> = {
   stallMs: "stall",
   kinds: "kind",
   labels: "label",
+  needs: "need",
+  attributes: "attribute",
 };
 
 /** The error message for `command`, with the flag in place of the field. The flag comes first if the message of an

@@ -5,6 +5,7 @@ import { duration, targetText } from "../audit/describe.ts";
 import { isSuspended, isUsedUp, mayHoldTasks, servesKind } from "../audit/health.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
+import { meetsNeeds, needsText } from "../state/needs.ts";
 import { brokenAt, counted, formatBytes, formatCount, formatShare, formatTime } from "./format.ts";
 import { isCalledFull } from "./journal-full.ts";
 import { type Output, printable } from "./output.ts";
@@ -139,12 +140,21 @@ function budgetLines({ projects }: StatusResponse): string[] {
 function queueLines({ queues, agents, omitted }: StatusResponse): string[] {
   const waiting = queues.filter((queue) => queue.waiting > 0).sort(longestWaitFirst);
   const lines = waiting.slice(0, limits.statusReasonsMax).map((queue) => {
-    const kind = `${printable(queue.kind)}: ${formatCount(queue.waiting)} waiting for up to ${duration(queue.oldestMs)}`;
-    const serving = agents.filter((agent) => agent.status !== "offline" && servesKind(agent, queue.kind));
+    const { needs } = queue;
+    const kind = `${printable(queueName(queue))}: ${formatCount(queue.waiting)} waiting for up to ${duration(queue.oldestMs)}`;
+    const serving = agents.filter(
+      (agent) =>
+        agent.status !== "offline" && servesKind(agent, queue.kind) && meetsNeeds(agent.labels, needs),
+    );
     return `${kind}, ${queue.agents === 0 ? "no agent online serves it" : obstacleText(serving, queue.kind, omitted !== undefined)}`;
   });
   const more = waiting.length - lines.length;
   return more > 0 ? [...lines, `and ${counted(more, "queue")} more with waiting tasks`] : lines;
+}
+
+/** `train with gpu=a100`: the kind, and the labels that its agents must have. */
+export function queueName({ kind, needs }: StatusResponse["queues"][number]): string {
+  return needs === undefined ? kind : `${kind} with ${needsText(needs)}`;
 }
 
 /** The reason why no agent of a kind takes tasks. */

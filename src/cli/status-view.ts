@@ -15,7 +15,7 @@ import {
   mostUsedFirst,
   mostWaitedForFirst,
 } from "./status-order.ts";
-import { countsText, longestWaitFirst, statusSummary } from "./status-summary.ts";
+import { countsText, longestWaitFirst, queueName, statusSummary } from "./status-summary.ts";
 import { swarmSection } from "./swarm-view.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
@@ -249,7 +249,7 @@ const queueColumns: readonly Column[] = [
 
 function queueTable(queues: readonly StatusResponse["queues"][number][], view: View): string {
   const rows = queues.map((queue): Cell[] => [
-    queue.kind,
+    queueName(queue),
     queue.role ?? "any",
     formatCount(queue.waiting),
     duration(queue.oldestMs),

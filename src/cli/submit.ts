@@ -20,7 +20,7 @@ import { type SubmitFlags, staysUntilTheEnd, tellAccepted, tellEnd, tellOutcome 
 import { lineFields, type TaskSource, taskSource } from "./task-source.ts";
 import { tellUpdate } from "./update-text.ts";
 import { UsageError } from "./usage-error.ts";
-import { numberBetween, parseDuration, parseTime, wholeNumber } from "./values.ts";
+import { attributeMap, needMap, numberBetween, parseDuration, parseTime, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 import { tellGoingOn, tellUnanswered } from "./wait-again.ts";
 import { tellWhyItWaits } from "./wait-reason.ts";
@@ -39,6 +39,20 @@ export function submitCommand(program: Program): Command {
     .option("--project <name>", "project of the task (WAGGLE_PROJECT; default: default)")
     .option("--user <name>", "user who submits (WAGGLE_USER; default: the account's name)")
     .option("--role <role>", "only agents of this role")
+    .option(
+      "--need <label=value>",
+      "only agents with this label; several accepted values separated by commas: region=eu,us; may be repeated",
+      needMap,
+    )
+    .option(
+      "--affinity <key>",
+      "prefer the agent that ran the last task with this key while it has free capacity; forgotten after 1 h without use",
+    )
+    .option(
+      "--attribute <name=value>",
+      "value of your own that travels with the task and finds it in `waggle tasks`; at most 4 KiB in all; may be repeated",
+      attributeMap,
+    )
     .option(
       "--priority <n>",
       "priority; lower runs first; default 100",
@@ -115,6 +129,8 @@ Examples:
   $ waggle submit --kind write --text 'a story about bees' --stream
   $ waggle submit --kind review --payload '{"pull":42}' --user ann --priority 10 --watch
   $ waggle submit --kind summarise --model gpt-4o @article.txt
+  $ waggle submit --kind train --need gpu=a100,h100 --need region=eu --attribute ticket=OPS-17 @job.json
+  $ waggle submit --kind chat --text 'and in French?' --affinity session-42 --wait
   $ waggle submit --kind report --not-before +10m --deadline +1h --id report-today
   $ waggle submit @tasks.ndjson --wait          lines like {"kind":"count","payload":"a b c","user":"ann"}
   $ generate-tasks | waggle submit - --json`;

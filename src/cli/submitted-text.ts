@@ -43,12 +43,20 @@ export function tellAccepted(
     );
 }
 
-/** Warning: a task was accepted, but no agent serves its kind. */
-export function warningText(kind: string, { nearMisses }: SubmitWarning, { noteColors }: Output): string {
+/** Warning: a task was accepted, but no agent serves its kind, or none of them has the labels. */
+export function warningText(
+  kind: string,
+  { nearMisses, needs }: SubmitWarning,
+  { noteColors }: Output,
+): string {
   const near =
     nearMisses.length === 0 ? "" : ` Did you mean ${nearMisses.map((name) => printable(name)).join(" or ")}?`;
   const queued = "The task is queued until an agent for it joins";
-  return `${noteColors.yellow("warning:")} no agent serves the kind ${printable(kind)}.${near} ${queued}`;
+  const lacking =
+    needs === undefined
+      ? `no agent serves the kind ${printable(kind)}`
+      : `no agent that serves the kind ${printable(kind)} has the labels ${printable(needs)}`;
+  return `${noteColors.yellow("warning:")} ${lacking}.${near} ${queued}`;
 }
 
 /** Prints a result. @throws TaskEndedError without a result */

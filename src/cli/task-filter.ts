@@ -5,7 +5,7 @@ import type { TaskFilterOptions, TaskStateName } from "../client/task-lists.ts";
 import { kind } from "../ids.ts";
 import { taskStates } from "../protocol/task-list-schemas.ts";
 import { nearMisses } from "../state/near-miss.ts";
-import { kindList, nameList, parseDuration, subjectToken } from "./values.ts";
+import { attributeMap, kindList, nameList, parseDuration, subjectToken } from "./values.ts";
 
 export interface FilterFlags {
   readonly state?: readonly TaskStateName[];
@@ -13,6 +13,7 @@ export interface FilterFlags {
   readonly project?: string;
   readonly user?: readonly string[];
   readonly agent?: readonly string[];
+  readonly attribute?: Readonly<Record<string, string>>;
   readonly olderThan?: number;
 }
 
@@ -28,6 +29,11 @@ export function addFilterFlags(command: Command): Command {
     .option("--user <users>", "only tasks of these users, separated by commas; may be repeated", nameList)
     .option("--agent <ids>", "only tasks whose last attempt ran at one of these agents", nameList)
     .option(
+      "--attribute <name=value>",
+      "only tasks with this attribute; may be repeated: then all must match",
+      attributeMap,
+    )
+    .option(
       "--older-than <time>",
       "only tasks that ended at least this long ago; of live tasks, those whose round began at least this long ago: 30s, 5m, 2h, 1d",
       parseDuration,
@@ -37,7 +43,7 @@ export function addFilterFlags(command: Command): Command {
 /** @param command tells whether `--project` was given: the setting of that name says where tasks are submitted, and
  *  filters nothing */
 export function filterOf(flags: FilterFlags, command: Command): TaskFilterOptions {
-  const { state, kind: kinds, user, agent, olderThan } = flags;
+  const { state, kind: kinds, user, agent, attribute, olderThan } = flags;
   const project = command.getOptionValueSource("project") === "cli" ? flags.project : undefined;
   return {
     ...(state === undefined ? {} : { state }),
@@ -45,6 +51,7 @@ export function filterOf(flags: FilterFlags, command: Command): TaskFilterOption
     ...(project === undefined ? {} : { project }),
     ...(user === undefined ? {} : { user }),
     ...(agent === undefined ? {} : { agent }),
+    ...(attribute === undefined ? {} : { attributes: attribute }),
     ...(olderThan === undefined ? {} : { olderThanMs: olderThan }),
   };
 }

@@ -8,6 +8,7 @@ import { kind } from "../ids.ts";
 import { check, parseJson } from "../protocol/codec.ts";
 import { TRACEPARENT_PATTERN, TRACESTATE_PATTERN, taskInputSchema } from "../protocol/schemas.ts";
 import { nearMisses } from "../state/near-miss.ts";
+import type { WrittenNeeds } from "../state/needs.ts";
 import { weightOf } from "../state/weight.ts";
 import type { Shell } from "./shell.ts";
 import { linesOf, nameOf, readSource, textIn } from "./source.ts";
@@ -23,6 +24,9 @@ export type SourcedTask =
 export interface TaskFlags {
   readonly kind?: string;
   readonly role?: string;
+  readonly need?: WrittenNeeds;
+  readonly affinity?: string;
+  readonly attribute?: Readonly<Record<string, string>>;
   readonly project?: string;
   readonly user?: string;
   readonly priority?: number;
@@ -216,6 +220,9 @@ function unknownField(field: string): string {
     ["timeout", "timeoutMs"],
     ["stall", "stallMs"],
     ["text", "payload"],
+    ["need", "needs"],
+    ["attribute", "attributes"],
+    ["labels", "needs"],
   ]);
   const wanted = field.replace(/[-_]+([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const meant = flags.get(wanted);
@@ -243,6 +250,9 @@ function fieldsOf(flags: Given): Fields {
   const fields: Record<string, unknown> = {
     kind: flags.kind,
     role: flags.role,
+    needs: flags.need,
+    affinity: flags.affinity,
+    attributes: flags.attribute,
     project: flags.project,
     user: flags.user,
     priority: flags.priority,

@@ -7,6 +7,7 @@ import type { TaskStory } from "../client/task-stories.ts";
 import { headOf } from "../cut-text.ts";
 import type { TaskWait } from "../protocol/explain-schemas.ts";
 import type { TaskSpec } from "../state/event.ts";
+import { needsText, valuesText } from "../state/needs.ts";
 import { attemptBlock, attemptsText } from "./attempt-view.ts";
 import { eventLine } from "./event-text.ts";
 import { counted, formatTime, hanging, labelled } from "./format.ts";
@@ -70,9 +71,12 @@ function termsOf(spec: TaskSpec): string {
     `${counted(spec.payload.length, "character")} of payload${spec.encoding === undefined ? "" : " in base64"}`,
   ];
   if (spec.role !== undefined) terms.push(`role ${printable(spec.role)}`);
+  if (spec.needs !== undefined) terms.push(`needs ${printable(needsText(spec.needs))}`);
+  if (spec.affinity !== undefined) terms.push(`affinity ${printable(spec.affinity)}`);
   if (spec.tokens !== undefined) terms.push(`about ${counted(spec.tokens, "token")}`);
   if (spec.notBefore !== undefined) terms.push(`not before ${formatTime(spec.notBefore)}`);
   if (spec.deadline !== undefined) terms.push(`by ${formatTime(spec.deadline)}`);
+  if (spec.attributes !== undefined) terms.push(`attributes ${printable(valuesText(spec.attributes))}`);
   return ` · ${terms.join(" · ")}`;
 }
 

@@ -57,6 +57,7 @@ Examples:
   $ waggle tasks
   $ waggle tasks --state dead-lettered,failed --kind summarize
   $ waggle tasks --state running --older-than 10m
+  $ waggle tasks --attribute ticket=OPS-17
   $ waggle tasks --json --limit 1000 | jq -r .task`;
 
 async function tasks(context: VerbContext, flags: TasksFlags, command: Command): Promise<ExitCode> {

@@ -4,10 +4,11 @@
 import { InvalidArgumentError } from "commander";
 import { durationIn } from "../config/duration.ts";
 import { timeIn } from "../config/time.ts";
+import { headOf } from "../cut-text.ts";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { type ListenAddress, listenAddressIn } from "../metrics/listen-address.ts";
 import { check } from "../protocol/codec.ts";
-import { kindSchema, labelsSchema } from "../protocol/schemas.ts";
+import { attributesSchema, kindSchema, labelsSchema, needsSchema } from "../protocol/schemas.ts";
 
 /** `500ms`, `30s`, `5m`, `2h`, `1d`, `1h30m` in milliseconds. @throws InvalidArgumentError */
 export function parseDuration(text: string): number {
@@ -103,6 +104,40 @@ export function labelMap(
   const checked = check(labels, labelsSchema);
   if (checked.ok) return labels;
   throw new InvalidArgumentError(`the label '${text}' ${checked.message.replace(/^.*?: /, "")}.`);
+}
+
+/** Collects `--need label=value`, also with several values separated by commas. @throws InvalidArgumentError */
+export function needMap(
+  text: string,
+  before: Readonly<Record<string, readonly string[]>> | undefined,
+): Record<string, readonly string[]> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError(`'${text}' is no need: label=value is required, like gpu=a100.`);
+  const label = text.slice(0, at);
+  const values = text
+    .slice(at + 1)
+    .split(",")
+    .map((value) => value.trim());
+  const needs = { ...before, [label]: [...(before?.[label] ?? []), ...values] };
+  const checked = check(needs, needsSchema);
+  if (checked.ok) return needs;
+  throw new InvalidArgumentError(`the need '${text}' ${checked.message.replace(/^.*?: /, "")}.`);
+}
+
+/** Collects `--attribute name=value`. @throws InvalidArgumentError */
+export function attributeMap(
+  text: string,
+  before: Readonly<Record<string, string>> | undefined,
+): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1)
+    throw new InvalidArgumentError(`'${headOf(text, 40)}' is no attribute: name=value is required.`);
+  const attributes = { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+  const checked = check(attributes, attributesSchema);
+  if (checked.ok) return attributes;
+  throw new InvalidArgumentError(
+    `the attribute '${headOf(text, 40)}' ${checked.message.replace(/^.*?: /, "")}.`,
+  );
 }
 
 /** `HOST:PORT` to listen on. @throws InvalidArgumentError */

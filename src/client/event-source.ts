@@ -10,7 +10,7 @@ import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { timeIn } from "../config/time.ts";
 import { InvalidMessageError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
-import { agentIdSchema, kindSchema, taskIdSchema } from "../protocol/schemas.ts";
+import { agentIdSchema, attributesSchema, kindSchema, taskIdSchema } from "../protocol/schemas.ts";
 import { shown } from "../protocol/sentence.ts";
 import type { Event } from "../state/event.ts";
 import { type EventFeedDeps, readBatches } from "./event-feed.ts";
@@ -49,6 +49,7 @@ const readOptions = readerOf<EventsOptions>({
     task: taskIdSchema,
     agent: agentIdSchema,
     kind: kindSchema,
+    attributes: attributesSchema,
     contents: flag,
     project: projectName,
     types: z.array(eventType).min(1),

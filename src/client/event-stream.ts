@@ -19,6 +19,9 @@ export interface EventsOptions {
   /** Only events of tasks of this kind, and events that name the kind. The kind of a task is known from its
    *  submission, a retry or an assignment on: events before the first of these in the stream are left out. */
   readonly kind?: string;
+  /** Only events of tasks whose attributes have these values. The attributes of a task are known from its submission or
+   *  a retry on: events before the first of these in the stream are left out. */
+  readonly attributes?: Readonly<Record<string, string>>;
   /** Keep payloads and results. Default false: `task.payload` and `result` are absent. A result is absent in any case
    *  where its project journals results as hash. */
   readonly contents?: boolean;

@@ -32,6 +32,8 @@ export interface TaskFilterOptions {
   readonly user?: string | readonly string[];
   /** Agent of the last attempt. */
   readonly agent?: string | readonly string[];
+  /** Values that the task's attributes must have. Of ended tasks, the newest keep theirs: some 64 MB together. */
+  readonly attributes?: Readonly<Record<string, string>>;
   /** Minimum age, ms: time since the task ended or, for a live task, since its round began. */
   readonly olderThanMs?: number;
 }
@@ -136,9 +138,17 @@ const filterRules = {
     project: projectName,
     user: listed(shape.users),
     agent: listed(shape.agents),
+    attributes: shape.attributes,
     olderThanMs: shape.olderThanMs,
   },
-  otherwise: { states: "state", kinds: "kind", users: "user", agents: "agent", olderThan: "olderThanMs" },
+  otherwise: {
+    states: "state",
+    kinds: "kind",
+    users: "user",
+    agents: "agent",
+    attribute: "attributes",
+    olderThan: "olderThanMs",
+  },
   example: '{ state: "failed" }',
 };
 

@@ -36,6 +36,16 @@ export interface TaskRequest {
   readonly user?: string;
   /** Only agents of this role may run the task. */
   readonly role?: string;
+  /** Only agents with these labels may run the task: by label the accepted value, or several. For example
+   *  `{ gpu: "a100", region: ["eu", "us"] }`. At most 16 labels, 16 values each, and 2 KiB as JSON. */
+  readonly needs?: Readonly<Record<string, string | readonly string[]>>;
+  /** A key of the project, like `session-42`. The agent that ran the last task with the key is preferred while it has
+   *  free capacity; the task never waits for that agent. Forgotten after an hour without use. 1–128 printable
+   *  characters without spaces. */
+  readonly affinity?: string;
+  /** Values of your own by name. Handlers, events and lists show them, and lists find tasks by equal values. At most
+   *  4 KiB as JSON. Names: 1–64 characters of A–Z a–z 0–9 _ . / -. */
+  readonly attributes?: Readonly<Record<string, string>>;
   /** Cost, at least 1. Default 1. */
   readonly weight?: number;
   /** Lower runs first. Default 100. */
@@ -218,8 +228,8 @@ function leastBytesOf({
 const SMALLEST_INPUT = JSON.stringify({ kind: "", id: "" });
 /** Most bytes of one character in JSON: \u0000. */
 const BYTES_PER_CHARACTER_MAX = 6;
-/** Most bytes of a role and of all fields that are numbers. */
-const OTHER_FIELDS_BYTES_MAX = 2_048;
+/** Most bytes of a role, an affinity, needs and attributes, and of all fields that are numbers. */
+const OTHER_FIELDS_BYTES_MAX = 3_072 + limits.needsBytesMax + limits.attributesBytesMax;
 
 /** Exact size as JSON in UTF-8, if the task may exceed a maximum. Undefined for a smaller task. */
 export function bytesBeyond({ input, leastBytes }: PreparedTask, bytesMax: number): number | undefined {
@@ -255,6 +265,9 @@ const readTask = readerOf<Omit<TaskRequest, "kind"> & { readonly kind: string | 
     project: projectName,
     user: userIdSchema,
     role: nameSchema,
+    needs: shape.needs,
+    affinity: nameSchema,
+    attributes: shape.attributes,
     weight: shape.weight,
     priority: shape.priority,
     tokens: shape.tokens,
@@ -268,7 +281,14 @@ const readTask = readerOf<Omit<TaskRequest, "kind"> & { readonly kind: string | 
     tracestate: shape.tracestate,
   },
   required: ["kind"],
-  otherwise: { retries: "maxAttempts", type: "kind", data: "payload", model: weightOfModel },
+  otherwise: {
+    retries: "maxAttempts",
+    type: "kind",
+    data: "payload",
+    model: weightOfModel,
+    labels: "needs",
+    metadata: "attributes",
+  },
   example: '{ kind: "count" }',
   subject: "the task:",
 });

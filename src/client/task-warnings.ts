@@ -9,13 +9,16 @@ import type { SubmitAnswer } from "../protocol/schemas.ts";
 export type SubmitWarning = NonNullable<(SubmitAnswer & { readonly ok: true })["warnings"]>[number];
 
 export interface TaskWarning {
-  /** `no-agent-serves-kind`: the task waits. `deadline-passed`: the task expires at once.
+  /** `no-agent-serves-kind`, `no-agent-has-labels`: the task waits. `deadline-passed`: the task expires at once.
    *  `deadline-before-start`: the task expires before it may start. */
-  readonly code: "no-agent-serves-kind" | "deadline-passed" | "deadline-before-start";
+  readonly code: "no-agent-serves-kind" | "no-agent-has-labels" | "deadline-passed" | "deadline-before-start";
   /** A sentence for users. */
   readonly message: string;
-  /** Kinds that agents serve at present and whose names are similar. Only with `no-agent-serves-kind`. */
+  /** Kinds that agents serve at present and whose names are similar, or similar labels (`gpu=h100`). Only with
+   *  `no-agent-serves-kind` and `no-agent-has-labels`. */
   readonly nearMisses?: readonly string[];
+  /** The needs that the closest agents do not meet. Only with `no-agent-has-labels`. */
+  readonly needs?: string;
 }
 
 /** @param times ms since the Unix epoch, as prepared */
@@ -39,8 +42,12 @@ export function timeWarnings(
 }
 
 /** The text of the leader's warning. */
-export function leaderWarning(kind: string, { code, nearMisses }: SubmitWarning): TaskWarning {
+export function leaderWarning(kind: string, { code, nearMisses, needs }: SubmitWarning): TaskWarning {
   const near = nearMisses.length === 0 ? "" : ` (did you mean ${nearMisses.join(" or ")}?)`;
+  if (needs !== undefined) {
+    const message = `no agent that serves the kind ${kind} has the labels ${needs} at present${near}: the task waits until one joins`;
+    return { code, message, nearMisses, needs };
+  }
   const message = `no agent serves the kind ${kind} at present${near}: the task waits until one joins`;
   return { code, message, nearMisses };
 }
@@ -54,8 +61,8 @@ export class WarningLog {
     this.#logger = logger;
   }
 
-  note(kind: string, { code, message }: TaskWarning, task: string): void {
-    const key = `${code} ${kind}`;
+  note(kind: string, { code, message, needs = "" }: TaskWarning, task: string): void {
+    const key = `${code} ${kind} ${needs}`;
     if (this.#logged.has(key)) return;
     if (this.#logged.size >= limits.warningsLoggedMax) this.#logged.clear();
     this.#logged.add(key);

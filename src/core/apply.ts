@@ -6,6 +6,7 @@ import { assert, unreachable } from "../assert.ts";
 import type { Instant, TaskRef } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
+import { beginAffinity, endAffinity } from "../state/affinity-rows.ts";
 import {
   agentOf,
   closeAttempt,
@@ -28,6 +29,7 @@ import {
 import type { Event, EventOf, FailureClass } from "../state/event.ts";
 import { countRefusal, elapseHold, endHold, forgetRefusals, placeHold } from "../state/hold-rows.ts";
 import { kindRowOf, noteKind } from "../state/kind-rows.ts";
+import { meetsNeeds } from "../state/needs.ts";
 import { leaveQueue, takeTurn } from "../state/queues.ts";
 import { configureRate, removeRate } from "../state/rate-rows.ts";
 import type { TurnBases } from "../state/receipt.ts";
@@ -219,6 +221,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
   const agent = agentOf(state, event.agent);
   if (event.cheaperType !== undefined)
     assert(agent.agentType === event.cheaperType, `${event.task} goes to the type named as cheaper`);
+  assert(meetsNeeds(agent.labels, row.spec.needs), `${event.task} goes to an agent with the labels it needs`);
   const attempt: OpenAttempt = {
     task: event.task,
     project: row.spec.project,
@@ -251,6 +254,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
   row.attempt = event.attempt;
   row.lastAgent = event.agent;
   row.open = attempt;
+  beginAffinity(state, row.spec, event.agent, at);
   move(state, row, "assigned");
 }
 
@@ -277,6 +281,7 @@ function complete(state: SwarmState, event: EventOf<"TaskCompleted">, context: E
   carry(row, { charged: attempt.charged, isReturned: false, tokens: event.tokens });
   agentOf(state, event.agent).completed += 1;
   forgetRefusals(state, attempt);
+  endAffinity(state, row.spec, event.agent, context.at);
   row.open = undefined;
   end(state, row, "completed", context);
 }
@@ -316,6 +321,7 @@ function closeFailed(
   const isRevoked = event.type !== "TaskFailed" && event.revoked === true;
   closeAttempt(state, attempt, isRevoked);
   if (!isRevoked) takeReport(state, attempt, verdict, event.tokens, at);
+  endAffinity(state, row.spec, event.agent, at);
   row.open = undefined;
   return row;
 }

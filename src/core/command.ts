@@ -257,7 +257,7 @@ export type Reply =
       readonly source: EstimateSource;
       readonly tokensMax: number;
     }
-  | { readonly kind: "no-capable-agent"; readonly taskKind: Kind; readonly nearMisses: readonly Kind[] }
+  | ({ readonly kind: "no-capable-agent" } & Omit<SubmitWarning, "code">)
   | { readonly kind: "conflict"; readonly task: TaskId }
   | { readonly kind: "unknown-task"; readonly task: TaskId }
   /** The state in which the round ended, now or before. */
@@ -435,8 +435,12 @@ export interface SlotCorrections {
   readonly revoked: readonly SlotHandle[];
 }
 
+/** No agent serves the kind; or agents do, and none of them has the labels. */
 export interface SubmitWarning {
-  readonly code: "no-agent-serves-kind";
+  readonly code: "no-agent-serves-kind" | "no-agent-has-labels";
   readonly taskKind: Kind;
-  readonly nearMisses: readonly Kind[];
+  /** Similar kinds, or similar labels as `gpu=h100`. */
+  readonly nearMisses: readonly string[];
+  /** With `no-agent-has-labels`: the needs that the closest agents do not meet. */
+  readonly needs?: string;
 }

@@ -4,13 +4,15 @@
 
 import { unreachable } from "../assert.ts";
 import type { Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
 import type { EndedTask } from "../state/ended-task.ts";
-import type { Event } from "../state/event.ts";
+import type { Event, TaskSpec } from "../state/event.ts";
 import { nearMisses } from "../state/near-miss.ts";
+import { type Labels, meetsNeeds, needsText, unmetNeeds } from "../state/needs.ts";
 import type { SwarmState, TaskState, Timer } from "../state/state.ts";
 import { isRetryable, refOf } from "../state/task-rows.ts";
 import { refusalOf } from "./admission.ts";
-import type { Command, Reply } from "./command.ts";
+import type { Command, Reply, SubmitWarning } from "./command.ts";
 import {
   decideDrain,
   decideJoin,
@@ -125,17 +127,43 @@ function decideSubmit(
   const refusal = refusalOf(state, task, at);
   if (refusal !== undefined) return answered(refusal);
   const event: Event = { type: "TaskSubmitted", task, hash };
-  if (state.onlineByKind.has(task.kind)) {
+  const warning = incapable(state, task, command.failFast === true);
+  if (warning === undefined)
     return { events: [event], reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [] } };
+  if (command.failFast === true) {
+    const { code: _, ...why } = warning;
+    return answered({ kind: "no-capable-agent", ...why });
   }
-  const near = nearMisses(task.kind, state.onlineByKind.keys());
-  if (command.failFast === true)
-    return answered({ kind: "no-capable-agent", taskKind: task.kind, nearMisses: near });
-  const warning = { code: "no-agent-serves-kind", taskKind: task.kind, nearMisses: near } as const;
   return {
     events: [event],
     reply: { kind: "accepted", task: task.id, duplicate: false, warnings: [warning] },
   };
+}
+
+/**
+ * Why no online agent could have the task, whatever its role. A warning about labels looks at the first
+ * `limits.labelledAgentsComparedMax` agents of the kind, because submissions must not cost as much as the swarm is
+ * large. `isExact`: looks at all agents.
+ */
+function incapable(
+  state: SwarmState,
+  { kind, needs }: TaskSpec,
+  isExact: boolean,
+): SubmitWarning | undefined {
+  const serving = state.onlineByKind.get(kind);
+  if (serving === undefined) {
+    const near = nearMisses(kind, state.onlineByKind.keys());
+    return { code: "no-agent-serves-kind", taskKind: kind, nearMisses: near };
+  }
+  if (needs === undefined) return undefined;
+  const compared: Labels[] = [];
+  for (const { labels } of serving.values()) {
+    if (meetsNeeds(labels, needs)) return undefined;
+    if (compared.length < limits.labelledAgentsComparedMax) compared.push(labels);
+    else if (!isExact) return undefined;
+  }
+  const { unmet, nearMisses: near } = unmetNeeds(needs, compared);
+  return { code: "no-agent-has-labels", taskKind: kind, nearMisses: near, needs: needsText(unmet) };
 }
 
 function decideCancel(state: SwarmState, command: Extract<Command, { type: "CancelTask" }>): Decision {

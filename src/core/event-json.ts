@@ -56,6 +56,8 @@ function writeRetried(json: JsonWriter, { task, hash, round }: EventOf<"TaskRetr
 const ID = piece('{"id":');
 const KIND = piece(',"kind":');
 const ROLE = piece(',"role":');
+const NEEDS = piece(',"needs":');
+const AFFINITY = piece(',"affinity":');
 const USER = piece(',"user":');
 const WEIGHT = piece(',"weight":');
 const PRIORITY = piece(',"priority":');
@@ -66,6 +68,7 @@ const MAX_ATTEMPTS = piece(',"maxAttempts":');
 const TIMEOUT_MS = piece(',"timeoutMs":');
 const STALL_MS = piece(',"stallMs":');
 const STREAM = piece(',"stream":true');
+const ATTRIBUTES = piece(',"attributes":');
 const TRACEPARENT = piece(',"traceparent":');
 const TRACESTATE = piece(',"tracestate":');
 
@@ -73,6 +76,8 @@ function writeSpec(json: JsonWriter, spec: TaskSpec): void {
   json.text(ID, spec.id);
   json.text(KIND, spec.kind);
   if (spec.role !== undefined) json.text(ROLE, spec.role);
+  if (spec.needs !== undefined) json.value(NEEDS, spec.needs);
+  if (spec.affinity !== undefined) json.text(AFFINITY, spec.affinity);
   json.text(PROJECT, spec.project);
   json.text(USER, spec.user);
   json.number(WEIGHT, spec.weight);
@@ -86,6 +91,7 @@ function writeSpec(json: JsonWriter, spec: TaskSpec): void {
   json.number(TIMEOUT_MS, spec.timeoutMs);
   if (spec.stallMs !== undefined) json.number(STALL_MS, spec.stallMs);
   if (spec.stream !== undefined) json.raw(STREAM);
+  if (spec.attributes !== undefined) json.value(ATTRIBUTES, spec.attributes);
   if (spec.traceparent !== undefined) json.text(TRACEPARENT, spec.traceparent);
   if (spec.tracestate !== undefined) json.text(TRACESTATE, spec.tracestate);
   json.raw(END);

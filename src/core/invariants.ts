@@ -30,6 +30,7 @@ import {
   waitingCount,
 } from "../state/state.ts";
 import { isKept, refOf } from "../state/task-rows.ts";
+import { affinityInvariants } from "./affinity-invariants.ts";
 import { holdInvariants } from "./hold-invariants.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 import { ledgerInvariants } from "./ledger-invariants.ts";
@@ -50,6 +51,7 @@ const betweenEvents: readonly Invariant[] = [
   { number: 53, name: "term-starts", find: termStartsInOrder },
   ...slotInvariants,
   ...holdInvariants,
+  ...affinityInvariants,
   ...ledgerInvariants,
 ];
 

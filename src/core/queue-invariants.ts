@@ -4,6 +4,7 @@
 import { peersOf, standingFor } from "../scheduling/eligibility.ts";
 import { isBudgeted, projectGate, swarmGate } from "../scheduling/gates.ts";
 import { isHeap } from "../state/indexed-heap.ts";
+import { isSameNeeds } from "../state/needs.ts";
 import { isSameList, queueKey } from "../state/queues.ts";
 import { firstTask, isServedEarlier, oldestTask } from "../state/service-order.ts";
 import type { KindRow, QueueProject, QueueUser, SwarmState, TaskPartition, TaskRow } from "../state/state.ts";
@@ -23,7 +24,7 @@ function* queues(state: SwarmState, roll: Roll): Generator<string> {
   for (const [key, queue] of state.queueByKey) {
     queued += queue.size;
     queuesOf.set(queue.kindRow, (queuesOf.get(queue.kindRow) ?? 0) + 1);
-    if (queue.key !== key || queueKey(queue.kind, queue.role) !== key)
+    if (queue.key !== key || queueKey(queue.kind, queue.role, queue.needs) !== key)
       yield `queue ${queue.key} is kept as ${key}`;
     if (state.kindByName.get(queue.kind) !== queue.kindRow)
       yield `queue ${key} has a kind row outside the state`;
@@ -140,9 +141,10 @@ function isFirstNoted(user: QueueUser): boolean {
 }
 
 function belongsIn(row: TaskRow, partition: TaskPartition): boolean {
-  const { kind, role } = row.spec;
+  const { kind, role, needs } = row.spec;
   const { row: userRow, project } = partition.user;
-  const isItsQueue = kind === project.queue.kind && role === project.queue.role;
+  const { queue } = project;
+  const isItsQueue = kind === queue.kind && role === queue.role && isSameNeeds(needs, queue.needs);
   const isItsMember = row.userRow === userRow && row.projectRow === project.row;
   return isItsQueue && isItsMember;
 }
@@ -162,7 +164,8 @@ function* workConserving(state: SwarmState): Generator<string> {
         const key = `${queue.key} ${avoid.join(" ")}`;
         if (seen.has(key)) continue;
         seen.add(key);
-        const demand = { kind: queue.kind, role: queue.role, avoid };
+        const { kind, role, needs } = queue;
+        const demand = { kind, role, needs, avoid };
         for (const agent of state.agentById.values()) {
           const standing = standingFor(state, agent, demand, peers, state.at);
           if (standing === "feasible" || standing === "probe")

@@ -35,6 +35,8 @@ export const agentStandingSchema = z.object({
 });
 export type AgentStanding = z.infer<typeof agentStandingSchema>;
 
+const needsRecord = z.record(z.string(), z.array(z.string()));
+
 const budgetFacts = {
   project: z.string().optional(),
   spent: z.int(),
@@ -71,6 +73,18 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
     agents: z.int(),
     offline: z.int().default(0),
     draining: z.int().default(0),
+    drained: z.string().optional(),
+  }),
+  z.object({
+    reason: z.literal("no-agent-has-labels"),
+    kind: z.string(),
+    role: z.string().optional(),
+    needs: needsRecord,
+    unmet: needsRecord.describe("needs that the closest agents do not meet"),
+    nearMisses: z.array(z.string()).describe("similar labels of agents, as `gpu=h100`"),
+    agents: z.int(),
+    offline: z.int(),
+    draining: z.int(),
     drained: z.string().optional(),
   }),
   z.object({
@@ -165,6 +179,11 @@ export type TaskWait = z.infer<typeof waitExplanationSchema>;
 export const explainResponseSchema = z.union([
   acceptedTaskSchema.extend({
     role: z.string().optional(),
+    needs: needsRecord.optional(),
+    affinity: z
+      .object({ key: z.string(), agent: z.string().optional() })
+      .optional()
+      .describe("the task's affinity, and the agent that it prefers now"),
     waiting: waitExplanationSchema.optional(),
     omitted: z.object({ agents: z.int() }).optional(),
   }),

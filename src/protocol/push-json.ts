@@ -67,6 +67,7 @@ const TIMEOUT_MS = piece(',"timeoutMs":');
 const MAX_ATTEMPTS = piece(',"maxAttempts":');
 const STALL_MS = piece(',"stallMs":');
 const STREAM = piece(',"stream":true');
+const ATTRIBUTES = piece(',"attributes":');
 const REVOKED = piece(',"revoked":true');
 const TRACEPARENT = piece(',"traceparent":');
 const TRACESTATE = piece(',"tracestate":');
@@ -86,6 +87,7 @@ function writeAssignment(json: JsonWriter, begin: Piece, assignment: Assignment)
   json.number(MAX_ATTEMPTS, assignment.maxAttempts);
   if (assignment.stallMs !== undefined) json.number(STALL_MS, assignment.stallMs);
   if (assignment.stream !== undefined) json.raw(STREAM);
+  if (assignment.attributes !== undefined) json.value(ATTRIBUTES, assignment.attributes);
   if (assignment.revoked !== undefined) json.raw(REVOKED);
   if (assignment.traceparent !== undefined) json.text(TRACEPARENT, assignment.traceparent);
   if (assignment.tracestate !== undefined) json.text(TRACESTATE, assignment.tracestate);

@@ -81,14 +81,58 @@ export const BASE64_PATTERN = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za
 /** Optional protocol version: absent or 1. */
 export const version = z.literal(1, { error: "this swarm speaks version 1" }).optional();
 
+/** A name of a label or an attribute. */
+export const LABEL_PATTERN = /^(?!__proto__$)[A-Za-z0-9_./-]{1,64}$/;
+const labelName = z.string().regex(LABEL_PATTERN, "must be 1–64 characters of A–Z a–z 0–9 _ . / -");
+
+const labelValue = z
+  .string()
+  .max(limits.labelCharactersMax, `must have a value of at most ${limits.labelCharactersMax} characters`);
+
 export const labelsSchema = z
-  .record(
-    z
-      .string()
-      .regex(/^(?!__proto__$)[A-Za-z0-9_./-]{1,64}$/, "must be 1–64 characters of A–Z a–z 0–9 _ . / -"),
-    z.string().max(128, "must have a value of at most 128 characters"),
-  )
+  .record(labelName, labelValue)
   .refine((labels) => Object.keys(labels).length <= limits.labelsMax, `at most ${limits.labelsMax} labels`);
+
+/** Accepted values by label. */
+export const needsSchema = z
+  .record(
+    labelName,
+    z.union(
+      [labelValue, z.array(labelValue).min(1).max(limits.needValuesMax)],
+      `must be text, or a list of 1–${limits.needValuesMax} texts, each of at most ${limits.labelCharactersMax} characters`,
+    ),
+  )
+  .refine(hasFewNeeds, `must name at most ${limits.needsMax} labels`)
+  .refine(areNeedsShort, `must be at most ${limits.needsBytesMax / 1024} KiB as JSON`);
+
+/** Whether a value is one accepted value of a label, or a list of them. */
+export function isNeed(value: unknown): value is string | readonly string[] {
+  if (!Array.isArray(value)) return isLabelValue(value);
+  return value.length > 0 && value.length <= limits.needValuesMax && value.every(isLabelValue);
+}
+
+function isLabelValue(value: unknown): boolean {
+  return typeof value === "string" && value.length <= limits.labelCharactersMax;
+}
+
+export function hasFewNeeds(needs: object): boolean {
+  return Object.keys(needs).length <= limits.needsMax;
+}
+
+export function areNeedsShort(needs: object): boolean {
+  return Buffer.byteLength(JSON.stringify(needs)) <= limits.needsBytesMax;
+}
+
+export const attributesSchema = z
+  .record(labelName, z.string())
+  .refine(
+    areAttributesShort,
+    `must be at most ${limits.attributesBytesMax / 1024} KiB as JSON; store more elsewhere and submit a reference`,
+  );
+
+export function areAttributesShort(attributes: object): boolean {
+  return Buffer.byteLength(JSON.stringify(attributes)) <= limits.attributesBytesMax;
+}
 
 // --- tasks: client → leader -------------------------------------------------------------------------
 
@@ -116,6 +160,14 @@ export const taskInputSchema = z
     id: taskIdSchema.optional().describe("idempotency key: the same id and content is the same task"),
     kind: kindSchema,
     role: role.optional(),
+    needs: needsSchema
+      .optional()
+      .describe("only agents with these labels: by label the accepted value, or a list of accepted values"),
+    affinity: name
+      .optional()
+      .describe(
+        "a key of the project: the agent that ran the last task with the key is preferred while it has free capacity",
+      ),
     user: userIdSchema.optional(),
     weight: z.number().min(1).max(limits.taskWeightMax).optional().describe("cost of the task; default 1"),
     priority: z
@@ -153,6 +205,9 @@ export const taskInputSchema = z
       .literal(true)
       .optional()
       .describe("the agent sends chunks of the result while it runs; not part of the content"),
+    attributes: attributesSchema
+      .optional()
+      .describe("the submitter's own values by name, which travel with the task; at most 4 KiB as JSON"),
     ...traceContext,
   })
   .refine((task) => task.encoding === undefined || BASE64_PATTERN.test(task.payload ?? ""), {
@@ -451,8 +506,12 @@ const termStartsSchema = z
   .max(limits.rememberedTerms);
 
 export const submitWarningSchema = z.object({
-  code: z.literal("no-agent-serves-kind"),
+  code: z.enum(["no-agent-serves-kind", "no-agent-has-labels"]),
   nearMisses: z.array(z.string()),
+  needs: z
+    .string()
+    .optional()
+    .describe("with `no-agent-has-labels`: the needs that no agent of the kind meets, as `gpu=a100`"),
 });
 
 export const submitAnswerSchema = z.union([
@@ -606,6 +665,7 @@ export const assignmentSchema = z.object({
   timeoutMs: z.int(),
   stallMs: z.int().optional(),
   stream: z.literal(true).optional().describe("send chunks of the result"),
+  attributes: z.record(z.string(), z.string()).optional().describe("of the submitter; absent: none"),
   maxAttempts: z.int().describe("maximum number of attempts of the task; 1: at most once"),
   revoked: z
     .literal(true)
@@ -873,9 +933,13 @@ export const statusResponseSchema = z.object({
     z.object({
       kind: z.string(),
       role: z.string().optional(),
+      needs: z
+        .record(z.string(), z.array(z.string()))
+        .optional()
+        .describe("accepted values by label; absent: tasks without needs"),
       waiting: z.int(),
       oldestMs: z.number(),
-      /** Online agents that serve the kind. */
+      /** Online agents that serve the kind and meet the needs. */
       agents: z.int(),
     }),
   ),

@@ -2,7 +2,14 @@
 
 import { z } from "zod";
 import { limits } from "../limits.ts";
-import { agentIdSchema, instantSchema, kindSchema, userIdSchema, version } from "./schemas.ts";
+import {
+  agentIdSchema,
+  attributesSchema,
+  instantSchema,
+  kindSchema,
+  userIdSchema,
+  version,
+} from "./schemas.ts";
 
 export const taskStates = [
   "queued",
@@ -27,6 +34,11 @@ export const taskFilterShape = {
   kinds: some(kindSchema),
   users: some(userIdSchema),
   agents: some(agentIdSchema).describe("agents of the last attempt"),
+  attributes: attributesSchema
+    .optional()
+    .describe(
+      "values that the task's attributes must have; of ended tasks, newer ones keep their attributes longer",
+    ),
   olderThanMs: z
     .int()
     .min(0)
@@ -67,6 +79,7 @@ export const listedTaskSchema = z.object({
   ageMs: z.number().describe("time from `since` to now, in journal time"),
   submittedIdx: z.int(),
   endedIdx: z.int().optional(),
+  attributes: z.record(z.string(), z.string()).optional().describe("absent: none, or no longer kept"),
 });
 export type ListedTask = z.infer<typeof listedTaskSchema>;
 

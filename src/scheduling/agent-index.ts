@@ -10,7 +10,7 @@ import { queueKey } from "../state/queues.ts";
 import { type AgentRow, type HoldRow, runsTasks, type SwarmState, type TaskQueue } from "../state/state.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Contender } from "./candidate.ts";
-import type { Calling } from "./eligibility.ts";
+import { type Calling, isLive } from "./eligibility.ts";
 import { rateGate } from "./gates.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 import { type Census, Pool } from "./pool.ts";
@@ -34,6 +34,7 @@ export class AgentIndex {
   /** Online agents with more attempts than they run at once, or with waiting slot leases. */
   readonly #backlogged = new Set<Contender>();
   readonly #census: Census = { offline: 0, draining: 0, live: 0 };
+  readonly #liveByKind = new Map<Kind, number>();
   #policy: Policy;
   #limitedTypes: Set<string> = new Set();
   #at = 0 as Instant;
@@ -68,15 +69,15 @@ export class AgentIndex {
   }
 
   /** The agents for a queue's tasks. */
-  poolOf(queue: Pick<TaskQueue, "key" | "kind" | "role">): Pool {
+  poolOf(queue: Pick<TaskQueue, "key" | "kind" | "role" | "needs">): Pool {
     return this.#poolByKey.get(queue.key) ?? this.#makePool(queue.key, queue);
   }
 
-  /** The agents for tasks of a kind and role, of one type if named. */
+  /** The agents for tasks of a kind, role and needs, of one type if named. */
   poolFor(calling: Calling): Pool {
-    const { kind, role, agentType } = calling;
-    const ofAny = queueKey(kind, role);
-    // Names hold no line ends: no queue has this key.
+    const { kind, role, needs, agentType } = calling;
+    const ofAny = queueKey(kind, role, needs);
+    // Names hold no line ends, and JSON escapes those of needs: no queue has this key.
     const key = agentType === undefined ? ofAny : `${ofAny}\n${agentType}`;
     return this.#poolByKey.get(key) ?? this.#makePool(key, calling);
   }
@@ -100,15 +101,17 @@ export class AgentIndex {
         for (const candidate of contender.candidates) candidate.pool.update(candidate);
   }
 
-  #makePool(key: string, { kind, role, agentType }: Calling): Pool {
+  #makePool(key: string, { kind, role, needs, agentType }: Calling): Pool {
     if (this.#poolByKey.size >= 2 * this.#state.queueByKey.size + limits.idlePoolsMax) this.#dropIdlePools();
     const pool = new Pool({
       state: this.#state,
       policy: this.#policy,
       kind,
       role,
+      needs,
       agentType,
       census: this.#census,
+      liveOf: () => this.#liveOf(kind),
       isLimited: this.#isLimited,
     });
     pool.begin(this.#at);
@@ -124,7 +127,17 @@ export class AgentIndex {
     return pool;
   }
 
-  /** Drops pools of kinds and roles without waiting tasks, and pools of types. */
+  /** Online agents of the kind that do not drain. Counted again after agents came or went, and where needs ask. */
+  #liveOf(kind: Kind): number {
+    const known = this.#liveByKind.get(kind);
+    if (known !== undefined) return known;
+    let live = 0;
+    for (const agent of this.#state.onlineByKind.get(kind)?.values() ?? []) if (isLive(agent)) live += 1;
+    this.#liveByKind.set(kind, live);
+    return live;
+  }
+
+  /** Drops pools of queues without tasks, and pools of types. */
   #dropIdlePools(): void {
     for (const [key, pool] of this.#poolByKey) {
       if (this.#state.queueByKey.has(key)) continue;
@@ -164,6 +177,7 @@ export class AgentIndex {
     const isSame =
       known !== undefined && known.agent === agent && known.kinds === agent.kinds && agent.online;
     if (known !== undefined && !isSame) this.#dismiss(known);
+    if (!isSame && this.#liveByKind.size > 0) this.#liveByKind.clear();
     if (agent === undefined) this.#sightingById.delete(sighting.id);
     if (agent?.online !== true) {
       sighting.contender = undefined;
@@ -196,6 +210,7 @@ export class AgentIndex {
     if (sighting.status !== undefined) this.#census[sighting.status] -= 1;
     if (status !== undefined) this.#census[status] += 1;
     sighting.status = status;
+    this.#liveByKind.clear();
     for (const pool of this.#poolByKey.values()) pool.censusChanged();
   }
 

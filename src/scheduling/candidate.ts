@@ -1,4 +1,4 @@
-// An agent considered for the tasks of one kind and role, with its score and rank; kept from round to round. A score is
+// An agent considered for the tasks of one queue, with its score and rank; kept from round to round. A score is
 // computed when read. While only assignments happen, agents just get busier, so an outdated score is never too low. So
 // a fresh candidate in first position is the best. All other changes of an agent are applied when they happen, or when
 // a round begins (agent-index.ts).

@@ -4,6 +4,7 @@
 // task. Not here: the ranking of eligible agents (score.ts), the start of a suspension (suspension.ts).
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
+import { meetsNeeds, type Needs } from "../state/needs.ts";
 import type { IneligibleReason } from "../state/receipt.ts";
 import { type AgentRow, placesOf, type SwarmState } from "../state/state.ts";
 import { rateGate } from "./gates.ts";
@@ -13,6 +14,8 @@ import { holdAt } from "./hold.ts";
 export interface Calling {
   readonly kind: Kind;
   readonly role: string | undefined;
+  /** Absent: any labels. */
+  readonly needs?: Needs | undefined;
   /** Absent: any type. */
   readonly agentType?: string | undefined;
 }
@@ -27,7 +30,7 @@ export interface Demand extends Calling {
 export type Standing = "feasible" | "probe" | IneligibleReason;
 
 /**
- * Agents that could have a task of one kind, role and type in the long run, with or without free capacity now. The set
+ * Agents that could have a task of one kind, role, needs and type in the long run, with or without free capacity now. The set
  * has the live agents (online, not draining) that are neither on hold nor suspended for the kind. Without such agents
  * it has the suspended agents that are not on hold; without those, all live agents. Unresponsive agents are included:
  * an unresponsive agent is expected back, and waiting costs a task no attempt.
@@ -102,12 +105,13 @@ export interface Circumstances {
 /** `standingFor` without the task's own failures: the same for all tasks with the same requirements. */
 export function standingInPool(
   agent: AgentRow,
-  { kind, role, agentType }: Calling,
+  { kind, role, needs, agentType }: Calling,
   { suspensionsHold, isRateLimited, hold, servesKind, at }: Circumstances,
 ): Standing {
   if (!agent.online) return "offline";
   if (agent.draining) return "draining";
   if (!servesKind) return "wrong-kind";
+  if (needs !== undefined && !meetsNeeds(agent.labels, needs)) return "label";
   if (!hasRole(agent, role)) return "wrong-role";
   if (!isOfType(agent, agentType)) return "wrong-type";
   if (isFull(agent)) return "full";
@@ -148,9 +152,9 @@ export function isProbing(agent: AgentRow, kind: Kind): boolean {
   return false;
 }
 
-/** Whether an agent of the kind has the role and is of the type. */
-export function isCalled(agent: AgentRow, { role, agentType }: Calling): boolean {
-  return hasRole(agent, role) && isOfType(agent, agentType);
+/** Whether an agent of the kind has the labels and the role, and is of the type. */
+export function isCalled(agent: AgentRow, { role, needs, agentType }: Calling): boolean {
+  return meetsNeeds(agent.labels, needs) && hasRole(agent, role) && isOfType(agent, agentType);
 }
 
 export function hasRole(agent: AgentRow, role: string | undefined): boolean {

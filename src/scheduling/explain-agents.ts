@@ -38,6 +38,8 @@ export interface AgentVerdict {
 export interface Wanted extends Demand {
   /** Whether this would be the last attempt: not risked with a probe while another agent may have the task. */
   readonly isLastAttempt: boolean;
+  /** The agent that the task's affinity prefers. */
+  readonly preferred?: AgentId | undefined;
 }
 
 /** L(agent) of agents with a backlog, by agent. */
@@ -97,7 +99,12 @@ class VerdictTable {
     const rows = [...this.#state.agentById.values()].filter(runsTasks).map((agent) => this.#row(agent));
     const hasRegular = rows.some(({ verdict }) => verdict.standing === "feasible");
     const probesFirst = !(this.#wanted.isLastAttempt && hasRegular);
-    return rows.sort((a, b) => this.#compare(a, b, probesFirst)).map(({ verdict }) => verdict);
+    const verdicts = rows.sort((a, b) => this.#compare(a, b, probesFirst)).map(({ verdict }) => verdict);
+    const { preferred } = this.#wanted;
+    const favourite = verdicts.find(({ agent, standing }) => agent === preferred && standing === "feasible");
+    return favourite === undefined
+      ? verdicts
+      : [favourite, ...verdicts.filter((verdict) => verdict !== favourite)];
   }
 
   #row(agent: AgentRow): Row {
@@ -198,7 +205,7 @@ export class Wanting {
   }
 
   isByAny(demand: Demand): boolean {
-    const key = JSON.stringify([demand.kind, demand.role, demand.agentType, demand.avoid]);
+    const key = JSON.stringify([demand.kind, demand.role, demand.needs, demand.agentType, demand.avoid]);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const found = isWantedByAny(this.#state, demand, this.#at);

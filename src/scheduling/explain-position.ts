@@ -10,6 +10,7 @@ import type { TurnBasis } from "../state/receipt.ts";
 import { firstTask, firstTasks, isServedEarlier } from "../state/service-order.ts";
 import type { QueueProject, QueueUser, SwarmState, TaskQueue, TaskRow } from "../state/state.ts";
 import { basisOf, type Claim, compareClaims } from "./claim.ts";
+import type { Calling } from "./eligibility.ts";
 import { isWantedByAny } from "./explain-agents.ts";
 import { budgetVerdict, projectGate } from "./gates.ts";
 import type { Best } from "./level.ts";
@@ -53,7 +54,7 @@ export interface Position {
   readonly project: TurnPlace;
   readonly user: TurnPlace;
   readonly task: LevelPlace;
-  /** Waiting tasks of the same kind and role, this task included. */
+  /** Waiting tasks of the same kind, role and needs, this task included. */
   readonly waiting: number;
   /**
    * The next task of the queue within limits and budgets, with or without an eligible agent. Absent when no task fits
@@ -199,8 +200,12 @@ function queuesOfRound(state: SwarmState, queue: TaskQueue, at: Instant): TaskQu
   const isRelative = projectTurn === "deficit" || projectTurn === "load" || userTurn === "load";
   if (!isRelative) return [queue];
   return [...state.queueByKey.values()].filter(
-    (other) => other === queue || isWantedByAny(state, { kind: other.kind, role: other.role, avoid: [] }, at),
+    (other) => other === queue || isWantedByAny(state, { ...callingOf(other), avoid: [] }, at),
   );
+}
+
+function callingOf({ kind, role, needs }: TaskQueue): Calling {
+  return { kind, role, needs };
 }
 
 /** In the order of their turns, without members that have no claim. */

@@ -7,9 +7,11 @@
 
 import type { AgentId, Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { preferredAgent } from "../state/affinity-rows.ts";
 import type { HoldBasis } from "../state/hold.ts";
 import { phaseOf } from "../state/hold-rows.ts";
 import { nearMisses } from "../state/near-miss.ts";
+import { meetsNeeds, type Needs, unmetNeeds } from "../state/needs.ts";
 import { usedOf } from "../state/rate.ts";
 import { type IneligibleReason, waitingReasons } from "../state/receipt.ts";
 import { totalAt } from "../state/rolling-window.ts";
@@ -42,7 +44,8 @@ import { goesByStarvationLimit, lateTasks } from "./starvation-limit.ts";
  *
  * - `journal-tight`: the journal has too little room for any assignment.
  * - `not-before`: the task is not due.
- * - `no-agent-serves-kind`, `no-agent-has-role`, `no-agent-of-type`: no such agent is online and not draining.
+ * - `no-agent-serves-kind`, `no-agent-has-role`, `no-agent-has-labels`, `no-agent-of-type`: no such agent is online and
+ *   not draining.
  * - `all-full`: every agent of the kind is full.
  * - `rate-limited`: the agents' type has used up its rate.
  * - `on-hold`: the agents, or all agents of their type, are on hold.
@@ -56,6 +59,7 @@ export const obstacleReasons = [
   "not-before",
   "no-agent-serves-kind",
   "no-agent-has-role",
+  "no-agent-has-labels",
   "no-agent-of-type",
   "all-full",
   "rate-limited",
@@ -93,6 +97,25 @@ export type Obstacle =
       {
         kind: Kind;
         role: string;
+        nearMisses: readonly string[];
+        agents: number;
+        offline: number;
+        draining: number;
+        drained?: AgentId;
+      }
+    >
+  /**
+   * `agents` serve the kind, in its role if any, without the labels. `unmet`: the needs that the closest of them lack.
+   * `nearMisses`: labels of agents that resemble the unmet needs, when no agent has the labels. `offline`, `draining`:
+   * agents with the labels.
+   */
+  | Simple<
+      "no-agent-has-labels",
+      {
+        kind: Kind;
+        role?: string;
+        needs: Needs;
+        unmet: Needs;
         nearMisses: readonly string[];
         agents: number;
         offline: number;
@@ -227,9 +250,11 @@ class WaitingTask {
     const wanted = {
       kind: this.#kind,
       role: row.spec.role,
+      needs: row.spec.needs,
       agentType: this.#verdict.cheaperType,
       avoid: row.failedBy,
       isLastAttempt: row.failures + 1 >= row.spec.maxAttempts,
+      preferred: preferredAgent(state, row.spec, at),
     };
     this.#agents = verdictsOn(state, wanted, at);
     this.#serving = this.#agents.filter(({ servesKind }) => servesKind);
@@ -286,7 +311,7 @@ class WaitingTask {
     const here = serving.filter(({ standing }) => !isAway(standing));
     if (role !== undefined && serving.length > 0) {
       const ofRole = this.#obstaclesOfRole(kind, role, here.length);
-      return ofRole.length > 0 ? ofRole : this.#obstaclesOfType(kind);
+      return ofRole.length > 0 ? ofRole : this.#obstaclesOfLabels(kind);
     }
     if (here.length === 0) {
       const isKnown = serving.length > 0 || this.#verdict.runsAs !== undefined;
@@ -295,7 +320,29 @@ class WaitingTask {
       const offline = serving.length - draining;
       return [{ reason: "no-agent-serves-kind", kind, nearMisses: misses, offline, draining }];
     }
-    return this.#obstaclesOfType(kind);
+    return this.#obstaclesOfLabels(kind);
+  }
+
+  /** When agents serve the kind in the role, and none of them has the labels. */
+  #obstaclesOfLabels(kind: Kind): Obstacle[] {
+    const { role, needs } = this.#row.spec;
+    if (needs === undefined) return this.#obstaclesOfType(kind);
+    const labelsOf = ({ agent }: AgentVerdict) => this.#state.agentById.get(agent)?.labels ?? {};
+    const inRole = this.#inRole;
+    const labelled = inRole.filter((verdict) => meetsNeeds(labelsOf(verdict), needs));
+    if (labelled.some(({ standing }) => !isAway(standing))) return this.#obstaclesOfType(kind);
+    const agents = inRole.filter(({ standing }) => !isAway(standing)).length;
+    const lacking =
+      labelled.length > 0 ? { unmet: needs, nearMisses: [] } : unmetNeeds(needs, inRole.map(labelsOf));
+    const asked = { kind, ...(role === undefined ? {} : { role }), needs };
+    return [{ reason: "no-agent-has-labels", ...asked, ...lacking, agents, ...awayOf(labelled) }];
+  }
+
+  /** Verdicts on agents of the kind in the task's role. */
+  get #inRole(): readonly AgentVerdict[] {
+    const { role } = this.#row.spec;
+    const { agentById } = this.#state;
+    return this.#serving.filter(({ agent }) => role === undefined || agentById.get(agent)?.role === role);
   }
 
   /** @param agents number of agents that serve the kind and are not away, in any role */
@@ -314,9 +361,7 @@ class WaitingTask {
     if (type === undefined) return [];
     const { role } = this.#row.spec;
     const { agentById } = this.#state;
-    const inRole = this.#serving.filter(
-      ({ agent }) => role === undefined || agentById.get(agent)?.role === role,
-    );
+    const inRole = this.#inRole.filter(({ standing }) => standing !== "label");
     const ofType = inRole.filter((verdict) => this.#typeOf(verdict) === type);
     if (ofType.some(({ standing }) => !isAway(standing))) return [];
     const types = new Set(inRole.flatMap(({ agent }) => agentById.get(agent)?.agentType ?? []));
@@ -473,7 +518,8 @@ class WaitingTask {
     if (verdict.kind === "runs" || (row !== this.#row.projectRow && verdict.reason !== "global-budget"))
       return false;
     const { runsAs = spec.kind, cheaperType: agentType } = verdict;
-    const demand = { kind: runsAs, role: spec.role, agentType, avoid: failedBy };
+    const { role, needs } = spec;
+    const demand = { kind: runsAs, role, needs, agentType, avoid: failedBy };
     return this.#wanting.asked < limits.explainedDemandsMax && this.#wanting.isByAny(demand);
   }
 
@@ -506,6 +552,7 @@ function isAway(standing: AgentVerdict["standing"]): boolean {
 const awayReasons: ReadonlySet<AgentVerdict["standing"]> = new Set([
   "offline",
   "draining",
+  "label",
   "wrong-role",
   "wrong-type",
 ]);

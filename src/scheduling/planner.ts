@@ -12,6 +12,7 @@
 import { assert } from "../assert.ts";
 import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { preferredAgent } from "../state/affinity-rows.ts";
 import type { EventOf } from "../state/event.ts";
 import { queueOf } from "../state/queues.ts";
 import type { Receipt } from "../state/receipt.ts";
@@ -211,7 +212,12 @@ export class Round {
     const verdict = this.#verdictOn(task);
     const pool = this.#poolFor(queue, verdict);
     const excluded = pool.excludedByFailure(task.failedBy);
-    const ranking = pool.rank(excluded, task.failures + 1 >= task.spec.maxAttempts);
+    const { affinity } = task.spec;
+    const isLastAttempt = task.failures + 1 >= task.spec.maxAttempts;
+    const ranking =
+      affinity === undefined
+        ? pool.rank(excluded, isLastAttempt)
+        : pool.rank(excluded, isLastAttempt, preferredAgent(this.#state, task.spec, this.#at));
     return { task, partition, verdict, pool, excluded, ranking };
   }
 
@@ -300,8 +306,8 @@ export class Round {
     return this.#poolOfCheaper(queue, verdict);
   }
 
-  #poolOfCheaper({ kind, role }: TaskQueue, { runsAs = kind, cheaperType }: Cheaper): Pool {
-    return this.#agents.poolFor({ kind: runsAs, role, agentType: cheaperType });
+  #poolOfCheaper({ kind, role, needs }: TaskQueue, { runsAs = kind, cheaperType }: Cheaper): Pool {
+    return this.#agents.poolFor({ kind: runsAs, role, needs, agentType: cheaperType });
   }
 }
 

@@ -1,8 +1,12 @@
-// The agents of one kind, for tasks of one role, or of one agent type after a downgrade. Ranks agents that may have a
-// task, and counts the others by reason. Kept from round to round by agent-index.ts.
+// The agents of one kind, for tasks of one role and with the same needs, or of one agent type after a downgrade. Ranks
+// agents that may have a task, and counts the others by reason. Kept from round to round by agent-index.ts.
+//
+// A pool with needs holds the agents with the labels alone: labels last as long as a contender, and thousands of pools
+// with few agents each must not cost as much as thousands with all.
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { meetsNeeds, type Needs } from "../state/needs.ts";
 import type { Policy } from "../state/policy.ts";
 import { type DecidedBy, type IneligibleReason, ineligibleReasons, type Receipt } from "../state/receipt.ts";
 import type { AgentRow, SuccessRecord, SwarmState } from "../state/state.ts";
@@ -33,8 +37,11 @@ export interface PoolInit {
   readonly policy: Policy;
   readonly kind: Kind;
   readonly role: string | undefined;
+  readonly needs: Needs | undefined;
   readonly agentType: string | undefined;
   readonly census: Census;
+  /** Live agents of the kind, with or without the labels. */
+  readonly liveOf: () => number;
   /** Whether the rate of an agent type is used up in this round, reserved tokens included. */
   readonly isLimited: (agentType: string | undefined) => boolean;
 }
@@ -47,6 +54,7 @@ const everybody = () => true;
 export class Pool implements Ranks {
   readonly kind: Kind;
   readonly role: string | undefined;
+  readonly needs: Needs | undefined;
   /** The only agent type that may have a task; undefined: any type. */
   readonly agentType: string | undefined;
   readonly #init: PoolInit;
@@ -66,12 +74,17 @@ export class Pool implements Ranks {
   constructor(init: PoolInit) {
     this.kind = init.kind;
     this.role = init.role;
+    this.needs = init.needs;
     this.agentType = init.agentType;
     this.#init = init;
   }
 
-  /** Adds an agent that serves the kind. */
+  /** Adds an agent that serves the kind, if it has the labels. */
   admit(contender: Contender): void {
+    if (this.needs !== undefined && !meetsNeeds(contender.agent.labels, this.needs)) {
+      this.#shownCounts = undefined;
+      return;
+    }
     const candidate = new Candidate(contender, this, this.#init.policy);
     contender.candidates.push(candidate);
     this.#candidateById.set(contender.agent.id, candidate);
@@ -131,8 +144,30 @@ export class Pool implements Ranks {
    * agents have room. A task's last attempt is risked with a probe only where no other agent may have the task.
    *
    * @param excluded agents that failed the task, where the exclusion holds
+   * @param preferred agent of the task's affinity, which goes before all others if it may have the task
    */
-  rank(excluded: readonly AgentId[], isLastAttempt: boolean): Ranking {
+  rank(
+    excluded: readonly AgentId[],
+    isLastAttempt: boolean,
+    preferred: AgentId | undefined = undefined,
+  ): Ranking {
+    const ranking = this.#rank(excluded, isLastAttempt);
+    if (preferred === undefined || ranking.candidates.length === 0) return ranking;
+    const favourite = this.#candidateById.get(preferred);
+    if (favourite?.standing !== "feasible" || excluded.includes(preferred)) return ranking;
+    if (favourite.isStale) {
+      favourite.refresh();
+      this.#feasible.restore(favourite);
+    }
+    const others = ranking.candidates.filter((candidate) => candidate !== favourite);
+    return {
+      candidates: [favourite, ...others].slice(0, limits.receiptCandidatesMax),
+      feasible: ranking.feasible,
+      decidedBy: others.length === 0 ? ranking.decidedBy : "affinity",
+    };
+  }
+
+  #rank(excluded: readonly AgentId[], isLastAttempt: boolean): Ranking {
     const isWanted = excluded.length === 0 ? everybody : (of: Candidate) => !excluded.includes(of.agent.id);
     const regular = this.#feasible.best(limits.receiptCandidatesMax, isWanted);
     const probes = this.#probes.length === 0 ? this.#probes : this.#probes.filter(isWanted);
@@ -157,6 +192,11 @@ export class Pool implements Ranks {
   /** Notes that agents elsewhere in the swarm came or went: the counts include all agents. */
   censusChanged(): void {
     this.#shownCounts = undefined;
+  }
+
+  /** Candidates that are online and do not drain. */
+  get #live(): number {
+    return this.#candidateById.size - this.#counts.draining - this.#counts.offline;
   }
 
   get #peers(): number {
@@ -284,7 +324,9 @@ export class Pool implements Ranks {
       case "draining":
         return census[reason];
       case "wrong-kind":
-        return census.live - (this.#candidateById.size - this.#counts.draining - this.#counts.offline);
+        return census.live - (this.needs === undefined ? this.#live : this.#init.liveOf());
+      case "label":
+        return this.needs === undefined ? 0 : this.#init.liveOf() - this.#live;
       default:
         return this.#counts[reason];
     }
@@ -318,6 +360,7 @@ function emptyCounts(): Counts {
     offline: 0,
     draining: 0,
     "wrong-kind": 0,
+    label: 0,
     "wrong-role": 0,
     "wrong-type": 0,
     full: 0,

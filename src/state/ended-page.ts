@@ -277,10 +277,13 @@ export class EndedPage {
 export class EndedView implements EndedTask {
   #page: EndedPage | undefined;
   #row = 0;
+  #attributes: string | undefined;
 
-  show(page: EndedPage, row: number): this {
+  /** @param attributes of the record, which its page does not hold */
+  show(page: EndedPage, row: number, attributes: string | undefined = undefined): this {
     this.#page = page;
     this.#row = row;
+    this.#attributes = attributes;
     return this;
   }
 
@@ -341,6 +344,10 @@ export class EndedView implements EndedTask {
     return this.#on.wholeAt(this.#row, 6) as BatchIndex;
   }
 
+  get attributes(): string | undefined {
+    return this.#attributes;
+  }
+
   /** The record as a value of its own. */
   copy(): EndedTask {
     return {
@@ -358,6 +365,7 @@ export class EndedView implements EndedTask {
       roundIdx: this.roundIdx,
       endedAt: this.endedAt,
       endedIdx: this.endedIdx,
+      attributes: this.#attributes,
     };
   }
 

@@ -28,4 +28,6 @@ export interface EndedTask {
   readonly roundIdx: BatchIndex;
   readonly endedAt: Instant;
   readonly endedIdx: BatchIndex;
+  /** The task's attributes as JSON; undefined without any, and once they were dropped for newer ones. */
+  readonly attributes?: string | undefined;
 }

@@ -7,6 +7,8 @@
 
 import { assert } from "../assert.ts";
 import type { Instant, ProjectId, TaskId, TaskRef } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { AgedMap } from "./aged-map.ts";
 import { EndedPage, EndedView, recordsPerPage } from "./ended-page.ts";
 import type { EndedTask } from "./ended-task.ts";
 import { HashIndex, hashOfPair } from "./hash-index.ts";
@@ -25,6 +27,9 @@ export class EndedTasks {
   /** Places that the index refused. Empty unless somebody submits ids with equal hashes on purpose. */
   readonly #refused = new TaskMap<number>();
   readonly #sizeByProject = new Map<ProjectId, number>();
+  /** Few tasks have attributes; the pages hold none. */
+  readonly #attributesByPlace = new AgedMap<number, string>();
+  #attributesSize = 0;
   readonly #view = new EndedView();
   /** The last search and its outcome: deciding and applying an event ask for one task several times. */
   #soughtProject = "";
@@ -64,6 +69,12 @@ export class EndedTasks {
     this.#soughtPlace = place;
     this.#size += 1;
     this.#sizeByProject.set(project, (this.#sizeByProject.get(project) ?? 0) + 1);
+    if (ended.attributes !== undefined) this.#keepAttributes(place, ended.attributes);
+  }
+
+  /** Size of the kept attributes, as `limits.rememberedAttributesMax` bounds it. */
+  get attributesSize(): number {
+    return this.#attributesSize;
   }
 
   delete(ref: TaskRef): boolean {
@@ -124,7 +135,7 @@ export class EndedTasks {
         continue;
       }
       number = page.numberOf(row);
-      yield view.show(page, row);
+      yield view.show(page, row, this.#attributesOf(pageNumber * recordsPerPage + number));
     }
   }
 
@@ -162,7 +173,25 @@ export class EndedTasks {
 
   #viewAt(place: number): EndedView {
     const page = this.#pageOf(place);
-    return this.#view.show(page, page.rowOf(place % recordsPerPage));
+    return this.#view.show(page, page.rowOf(place % recordsPerPage), this.#attributesOf(place));
+  }
+
+  #attributesOf(place: number): string | undefined {
+    return this.#attributesByPlace.size === 0 ? undefined : this.#attributesByPlace.get(place);
+  }
+
+  #keepAttributes(place: number, attributes: string): void {
+    this.#attributesByPlace.set(place, attributes);
+    this.#attributesSize += sizeOf(attributes);
+    while (this.#attributesSize > limits.rememberedAttributesMax)
+      this.#dropAttributes(this.#attributesByPlace.oldestKey as number);
+  }
+
+  #dropAttributes(place: number): void {
+    const attributes = this.#attributesOf(place);
+    if (attributes === undefined) return;
+    this.#attributesByPlace.delete(place);
+    this.#attributesSize -= sizeOf(attributes);
   }
 
   #refAt(place: number): TaskRef {
@@ -184,6 +213,7 @@ export class EndedTasks {
     const project = page.nameAt(row, 0) as ProjectId;
     if (!this.#index.delete(page.hashAt(row), place)) this.#refused.delete(this.#refAt(place));
     page.delete(row);
+    this.#dropAttributes(place);
     if (place === this.#soughtPlace) this.#soughtPlace = 0;
     this.#size -= 1;
     const left = (this.#sizeByProject.get(project) ?? 0) - 1;
@@ -202,4 +232,8 @@ export class EndedTasks {
     const page = this.#pages[at];
     if (page?.isSparse === true) this.#pages[at] = page.shrunk();
   }
+}
+
+function sizeOf(attributes: string): number {
+  return attributes.length + limits.attributesOverhead;
 }

@@ -22,6 +22,7 @@ import type {
 } from "../ids.ts";
 import type { AlphaChange } from "./alpha.ts";
 import type { HoldBasis, HoldScope, Refusal } from "./hold.ts";
+import type { Labels, Needs } from "./needs.ts";
 import type { Policy } from "./policy.ts";
 import type { Receipt, SlotReceipt } from "./receipt.ts";
 import type {
@@ -44,12 +45,19 @@ export interface ResultDigest {
   readonly bytes: number;
 }
 
+/** Values by name: at most `limits.attributesBytesMax` bytes as JSON, in order of names. */
+export type Attributes = Readonly<Record<string, string>>;
+
 /** A submitted task, complete with defaults. Immutable. */
 export interface TaskSpec {
   readonly id: TaskId;
   readonly kind: Kind;
   /** Only agents of this role may run the task; absent means any. */
   readonly role?: string;
+  /** Only agents with these labels may run the task; absent means any. */
+  readonly needs?: Needs;
+  /** The agent that ran the last task with this key in the project is preferred (affinity-rows.ts). */
+  readonly affinity?: string;
   readonly project: ProjectId;
   readonly user: UserId;
   /** Cost in the submitter's own unit, ≥ 1; a grant charges whole thousandths of the weight (`TaskRow.cost`). */
@@ -70,6 +78,8 @@ export interface TaskSpec {
   readonly stallMs?: number;
   /** The agent sends chunks of the result while it runs. Not part of the content that makes a task the same. */
   readonly stream?: true;
+  /** The submitter's own, by name: never read here, except by searches for equal values. Not empty. */
+  readonly attributes?: Attributes;
   /** Where the submitter stands in a trace (W3C Trace Context). Not part of the content that makes a task the same. */
   readonly traceparent?: string;
   readonly tracestate?: string;
@@ -284,7 +294,7 @@ export type Event =
       readonly kinds: readonly Kind[];
       readonly role?: string;
       readonly agentType?: string;
-      readonly labels?: Readonly<Record<string, string>>;
+      readonly labels?: Labels;
       readonly maxConcurrent: number;
       readonly prefetch?: number;
     }

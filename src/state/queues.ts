@@ -1,4 +1,4 @@
-// Where queued tasks wait: queue (kind and role) → project → user → tasks, partitioned by the agents that failed them.
+// Where queued tasks wait: queue (kind, role and needs) → project → user → tasks, partitioned by the agents that failed them.
 // Each level keeps the order of turns (docs/scheduling.md). Every change of a queue goes through this file. Not here:
 // whose turn is next (scheduling/turn-order.ts), the rest of a task's row (task-rows.ts).
 
@@ -8,6 +8,7 @@ import { type Account, charge } from "./account.ts";
 import { ClockQueue } from "./clock-queue.ts";
 import { IndexedHeap } from "./indexed-heap.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
+import { type Needs, needsText } from "./needs.ts";
 import type { TurnBases } from "./receipt.ts";
 import { firstTask, isServedEarlier, oldestTask } from "./service-order.ts";
 import {
@@ -94,9 +95,13 @@ export function queueOf(row: TaskRow): TaskQueue | undefined {
   return row.partition?.user.project.queue;
 }
 
-/** The queue's name: the kind, and the role if there is one. */
-export function queueKey(kind: Kind, role: string | undefined): string {
-  return role === undefined ? kind : `${kind} ${role}`;
+/**
+ * The queue's name: the kind, then the role and the needs if there are any: `review senior needs gpu=a100`. No two
+ * queues share a name: a kind or role has no space, and the text of needs always has a `=`.
+ */
+export function queueKey(kind: Kind, role: string | undefined, needs?: Needs): string {
+  const ofRole = role === undefined ? kind : `${kind} ${role}`;
+  return needs === undefined ? ofRole : `${ofRole} needs ${needsText(needs)}`;
 }
 
 function serve(account: Account, order: number, at: Instant): void {
@@ -104,11 +109,11 @@ function serve(account: Account, order: number, at: Instant): void {
   account.servedAt = at;
 }
 
-function queueFor(state: SwarmState, { spec: { kind, role } }: TaskRow): TaskQueue {
-  const known = state.queueByKey.get(queueKey(kind, role));
+function queueFor(state: SwarmState, { spec: { kind, role, needs } }: TaskRow): TaskQueue {
+  const known = state.queueByKey.get(queueKey(kind, role, needs));
   if (known !== undefined) return known;
   const kindRow = kindRowOf(state, kind);
-  const queue = addQueue(state, kindRow, role);
+  const queue = addQueue(state, kindRow, { role, needs });
   noteKind(state, kindRow);
   return queue;
 }
@@ -144,12 +149,17 @@ function partitionIn(user: QueueUser, avoid: readonly AgentId[]): TaskPartition 
 export type Waiting = Pick<QueueProject | QueueUser, "turns" | "sinceOrder" | "sinceTick" | "sinceTurn">;
 
 /** Adds a queue without tasks, behind all others. */
-export function addQueue(state: SwarmState, kindRow: KindRow, role: string | undefined): TaskQueue {
+export function addQueue(
+  state: SwarmState,
+  kindRow: KindRow,
+  { role, needs }: Pick<TaskQueue, "role" | "needs">,
+): TaskQueue {
   const { kind } = kindRow;
   const queue: TaskQueue = {
-    key: queueKey(kind, role),
+    key: queueKey(kind, role, needs),
     kind,
     role,
+    needs,
     kindRow,
     size: 0,
     memberByProject: new Map(),

@@ -8,6 +8,7 @@ export const ineligibleReasons = [
   "offline",
   "draining",
   "wrong-kind",
+  "label",
   "wrong-role",
   "wrong-type",
   "full",
@@ -37,8 +38,19 @@ export const waitingReasons = [
 ] as const;
 export type WaitingReason = (typeof waitingReasons)[number];
 
-/** The difference between the winner and the runner-up: the score, or the first tie-break that differed. */
-export type DecidedBy = "only" | "score" | "in-flight" | "longest-idle" | "joined" | "id" | "probe";
+/**
+ * The difference between the winner and the runner-up: the score, or the first tie-break that differed. `affinity`: the
+ * winner ran the last task with the same affinity.
+ */
+export type DecidedBy =
+  | "only"
+  | "affinity"
+  | "score"
+  | "in-flight"
+  | "longest-idle"
+  | "joined"
+  | "id"
+  | "probe";
 
 /** The class by which a project or a user had its turn (docs/scheduling.md, "Whose turn"). */
 export type TurnBasis = "starvation-limit" | "guarantee" | "rule";

@@ -29,6 +29,7 @@ import { EndedTasks } from "./ended-tasks.ts";
 import type { SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
 import type { HoldBasis, HoldProbe, HoldScope, RefusalStreak } from "./hold.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
+import type { Labels, Needs } from "./needs.ts";
 import { defaultPolicy, type Policy } from "./policy.ts";
 import type { RateUse } from "./rate.ts";
 import { emptyWindow, type RollingWindow } from "./rolling-window.ts";
@@ -165,7 +166,7 @@ export interface AgentRow {
   kinds: ReadonlySet<Kind>;
   role: string | undefined;
   agentType: string | undefined;
-  labels: Readonly<Record<string, string>>;
+  labels: Labels;
   /** The rows of the agent's kinds while online; empty while offline. */
   kindRows: readonly KindRow[];
   /** The n-th join of the swarm. */
@@ -202,11 +203,12 @@ export interface AgentRow {
   forgetTimer: Timer | undefined;
 }
 
-/** Queued tasks of one kind and role. */
+/** Queued tasks of one kind and role, with the same needs. */
 export interface TaskQueue {
   readonly key: string;
   readonly kind: Kind;
   readonly role: string | undefined;
+  readonly needs: Needs | undefined;
   readonly kindRow: KindRow;
   /** Tasks in the queue. */
   size: number;
@@ -375,6 +377,15 @@ export interface Holds extends Readonly<Record<HoldScope, Map<string, HoldRow>>>
   changes: number;
 }
 
+/** The agent that ran the last task with an affinity. */
+export interface AffinityRow {
+  readonly project: ProjectId;
+  readonly affinity: string;
+  readonly agent: AgentId;
+  /** The last assignment, or the last end of an attempt. */
+  readonly usedAt: Instant;
+}
+
 /** Tokens used by agents of one type in one window. */
 export interface RateRow {
   readonly agentType: string;
@@ -526,6 +537,8 @@ export interface SwarmState {
    * use.
    */
   readonly removedRatesByType: RatesByType;
+  /** By `affinityKey`, used longest ago first; at most `limits.affinitiesMax`. */
+  readonly affinityByKey: AgedMap<string, AffinityRow>;
   readonly holds: Holds;
   /** Refusals without a time since a type's last completed attempt; at most `limits.holdsMax`. */
   readonly refusalsByType: Map<string, RefusalStreak>;
@@ -594,6 +607,7 @@ export function emptyState(): SwarmState {
     ratesByType: new Map(),
     reservedByType: new Map(),
     removedRatesByType: new Map(),
+    affinityByKey: new AgedMap(),
     holds: { agent: new Map(), type: new Map(), resource: new Map(), changes: 0 },
     refusalsByType: new Map(),
   };

@@ -7,7 +7,7 @@ import { limits } from "../limits.ts";
 import { newAccount } from "./account.ts";
 import type { EndedTaskState } from "./ended-task.ts";
 import { costEstimate } from "./estimate.ts";
-import type { EventOf, TaskSpec } from "./event.ts";
+import type { Attributes, EventOf, TaskSpec } from "./event.ts";
 import { enterQueue, leaveQueue } from "./queues.ts";
 import {
   emptyCounts,
@@ -203,8 +203,14 @@ export function end(state: SwarmState, row: TaskRow, to: EndedTaskState, context
     roundIdx,
     endedAt: context.at,
     endedIdx: context.idx,
+    attributes: attributesText(row.spec.attributes),
   });
   forgetEnded(state);
+}
+
+/** As an ended task keeps them. */
+export function attributesText(attributes: Attributes | undefined): string | undefined {
+  return attributes === undefined ? undefined : JSON.stringify(attributes);
 }
 
 export function stopReleaseTimer(state: SwarmState, row: TaskRow): void {

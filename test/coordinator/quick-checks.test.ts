@@ -89,6 +89,21 @@ const mutator = new Mutator(30, strange);
 const traceparent = `00-${"4b".repeat(16)}-${"00f067aa".repeat(2)}-01`;
 const aTrace = { traceparent, tracestate: "vendor=1" };
 
+const someNeeds: readonly unknown[] = [
+  { gpu: "a100", region: ["eu", "us"] },
+  ...[{}, { gpu: [] }, { gpu: [""] }, { gpu: "x".repeat(129) }, { "two words": "x" }, { gpu: ["a", 1] }],
+  { gpu: Array.from({ length: limits.needValuesMax + 1 }, (_, at) => `${at}`) },
+  Object.fromEntries(Array.from({ length: limits.needsMax + 1 }, (_, at) => [`l${at}`, "x"])),
+  Object.fromEntries(Array.from({ length: limits.needsMax }, (_, at) => [`l${at}`, "é".repeat(64)])),
+];
+const someAttributes: readonly unknown[] = [
+  { ticket: "OPS-17", note: "any text, é\n" },
+  ...[{}, { a: "" }, { a: 1 }, { "two words": "x" }, JSON.parse('{"__proto__":"x"}')],
+  { a: "x".repeat(limits.attributesBytesMax - 8) },
+  { a: "x".repeat(limits.attributesBytesMax - 7) },
+  { a: "é".repeat(limits.attributesBytesMax / 2 - 4) },
+];
+
 function aTask() {
   return {
     kind: "count",
@@ -100,6 +115,11 @@ function aTask() {
       maxAttempts: 3,
       timeoutMs: 60_000,
       stallMs: 5_000,
+    }),
+    ...mutator.some({
+      needs: mutator.oneOf(someNeeds),
+      affinity: "session-42",
+      attributes: mutator.oneOf(someAttributes),
     }),
     ...mutator.some(aTrace),
     ...mutator.some({ payload: mutator.oneOf(["", "AAAA", "{}"]), encoding: "base64" }),

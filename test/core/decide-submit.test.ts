@@ -64,6 +64,29 @@ describe("submitting", () => {
     expect(turns.turn(submit({ id: taskId("t2"), kind: kind("count") }))).toMatchObject([{ warnings: [] }]);
   });
 
+  it("warns of needs that no agent of the kind meets, with near misses, or is refused if the submitter prefers", () => {
+    const turns = new Turns();
+    const agents = ["h100", "l4"].map((gpu, at) => join(`a${at}`, { labels: { gpu, region: "eu" } }));
+    turns.turn(...agents);
+    const needy = submit({ needs: { gpu: ["h10"], region: ["eu"] } });
+    const why = { taskKind: "k", nearMisses: ["gpu=h100"], needs: "gpu=h10" };
+    expect(refusal(turns, { ...needy, failFast: true })).toEqual({ kind: "no-capable-agent", ...why });
+    expect(turns.turn(needy)).toMatchObject([
+      { kind: "accepted", warnings: [{ code: "no-agent-has-labels", ...why }] },
+    ]);
+    const met = submit({ id: taskId("t2"), needs: { gpu: ["h100"] } });
+    expect(turns.turn(met)).toMatchObject([{ warnings: [] }]);
+  });
+
+  it("looks at a bounded number of agents for a warning, and at all of them before a refusal", () => {
+    const turns = new Turns();
+    const many = limits.labelledAgentsComparedMax + 1;
+    turns.turn(...Array.from({ length: many }, (_, at) => join(`a${at}`, { labels: { gpu: "l4" } })));
+    const needy = submit({ needs: { gpu: ["a100"] } });
+    expect(refusal(turns, { ...needy, failFast: true })).toMatchObject({ kind: "no-capable-agent" });
+    expect(turns.turn(needy)).toMatchObject([{ kind: "accepted", warnings: [] }]);
+  });
+
   it("is refused when the swarm, or the project, has the maximum of waiting tasks", () => {
     const turns = new Turns();
     turns.turn(submit({ id: taskId("t1") }));

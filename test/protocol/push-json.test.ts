@@ -32,6 +32,7 @@ const assignment = record<Assignment>(
     encoding,
     stallMs: count,
     stream: fc.constant(true),
+    attributes: fc.dictionary(text, text, { noNullPrototype: true }),
     revoked: fc.constant(true),
     traceparent: text,
     tracestate: text,

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
 import type { Kind } from "../../src/ids.ts";
 import { budgetRoom, rateGate } from "../../src/scheduling/gates.ts";
-import type { EventOf } from "../../src/state/event.ts";
+import type { EventOf, TaskSpec } from "../../src/state/event.ts";
 import { holdsOn, phaseOf } from "../../src/state/hold-rows.ts";
 import { isHard } from "../../src/state/settings.ts";
 import type { AgentRow, SwarmState } from "../../src/state/state.ts";
@@ -25,7 +25,7 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
   const kind = event.runsAs ?? spec.kind;
   const others = [...state.agentById.values()].filter(
     (other) =>
-      couldServe(other, kind, spec.role) &&
+      couldServe(other, kind, spec) &&
       (event.cheaperType === undefined || other.agentType === event.cheaperType),
   );
   const unheld = others.filter((other) => holdsOn(state, other).length === 0);
@@ -36,7 +36,7 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
   const ofProject = open.filter(({ project }) => project === spec.project);
   const claims = {
     "the task waits": row.state === "queued" && event.attempt === row.attempt + 1,
-    "the agent is there": couldServe(agent, kind, spec.role) && agent.incarnation === event.incarnation,
+    "the agent is there": couldServe(agent, kind, spec) && agent.incarnation === event.incarnation,
     "the agent answers": !agent.unresponsive,
     "a place is free": agent.open.size < agent.maxConcurrent + agent.prefetch,
     "its rate is not used up": !rateGate(state, agent.agentType, at),
@@ -86,8 +86,9 @@ function isDowngradeWhole(
     : runsAs === undefined && cheaperType === undefined;
 }
 
-function couldServe(agent: AgentRow, kind: string, role: string | undefined): boolean {
+function couldServe(agent: AgentRow, kind: string, { role, needs = {} }: TaskSpec): boolean {
   return (
+    Object.entries(needs).every(([label, values]) => values.some((value) => value === agent.labels[label])) &&
     agent.online &&
     !agent.draining &&
     [...agent.kinds].some((own) => own === kind) &&

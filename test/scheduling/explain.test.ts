@@ -162,6 +162,45 @@ describe("obstacles", () => {
     expect(swarm.why("t2")).toEqual(["all-full"]);
   });
 
+  it("no agent has the labels it needs: names what the closest lack, near misses, and agents that are away", () => {
+    const swarm = new Explained();
+    swarm.turn(
+      join("a1", { labels: { gpu: "h100", region: "eu" } }),
+      join("a2", { labels: { gpus: "a100" } }),
+      join("a3", { labels: { gpu: "a100", region: "eu" }, kinds: [kind("other")] }),
+    );
+    const needs = { gpu: ["a100"], region: ["eu", "us"] };
+    swarm.submit("t1", { needs });
+    const obstacle = { reason: "no-agent-has-labels", kind: "k", needs };
+    expect(swarm.explain("t1").obstacles).toEqual([
+      {
+        ...{ ...obstacle, unmet: { gpu: ["a100"] }, nearMisses: ["gpu=h100"] },
+        ...{ agents: 2, offline: 0, draining: 0 },
+      },
+    ]);
+    expect(swarm.explain("t1").agents.map(({ agent, standing }) => `${agent} ${standing}`)).toEqual([
+      "a1 label",
+      "a2 label",
+      "a3 wrong-kind",
+    ]);
+    swarm.turn(join("a4", { labels: { gpu: "a100", region: "us" } }));
+    swarm.configure({ type: "AgentDrained", agent: agentId("a4") });
+    swarm.submit("t2", { needs });
+    expect(swarm.explain("t2").obstacles).toEqual([
+      {
+        ...{ ...obstacle, unmet: needs, nearMisses: [] },
+        ...{ agents: 2, offline: 0, draining: 1, drained: "a4" },
+      },
+    ]);
+  });
+
+  it("every agent with its labels is full: the others do not count", () => {
+    const swarm = new Explained();
+    swarm.turn(join("a1", { labels: { gpu: "a100" } }), join("a2"));
+    for (const id of ["r1", "t1"]) swarm.submit(id, { needs: { gpu: ["a100"] } });
+    expect(swarm.explain("t1").obstacles).toEqual([{ reason: "all-full", agents: 1, taken: 1, capacity: 1 }]);
+  });
+
   it("every agent is full: counts agents and capacity, and names the next task", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { maxConcurrent: 2 }), join("a2"), join("a3", { kinds: [kind("other")] }));

@@ -2,7 +2,7 @@
 // and no queues, heaps or counters. The tests compare the real planner with it, event by event. Both share only parts
 // with tests of their own: learned values, the load function, the gates, and the shortening of receipts.
 
-import { assignmentNumber, attemptNumber, type Instant, token } from "../../src/ids.ts";
+import { type AgentId, assignmentNumber, attemptNumber, type Instant, token } from "../../src/ids.ts";
 import { fittedReceipt, jsonBytes } from "../../src/scheduling/fitted-receipt.ts";
 import { type BudgetVerdict, budgetVerdict } from "../../src/scheduling/gates.ts";
 import type { EventOf } from "../../src/state/event.ts";
@@ -10,7 +10,7 @@ import type { Policy } from "../../src/state/policy.ts";
 import type { Receipt } from "../../src/state/receipt.ts";
 import type { OpenAttempt, ProjectRow, SwarmState, TaskRow } from "../../src/state/state.ts";
 import { type Demand, decidedBetween, NaiveRanking, type RankedAgent } from "./naive-ranking.ts";
-import { compareMemberships, type Membership, NaiveTurns } from "./naive-turns.ts";
+import { compareMemberships, type Membership, NaiveTurns, queueKey } from "./naive-turns.ts";
 
 /** A task that the budgets let through, and how. */
 type Fitting = { readonly task: TaskRow } & Extract<BudgetVerdict, { kind: "runs" }>;
@@ -88,12 +88,12 @@ export class NaivePlanner {
    * downgrades it.
    */
   #isQueueOpen(task: TaskRow): boolean {
-    const { kind, role } = task.spec;
+    const { kind, role, needs } = task.spec;
     const inQueue = this.#queued().filter((other) => isSameQueue(other, task));
     const settings = inQueue.some(({ projectRow }) => mayDowngrade(this.#state, projectRow))
       ? this.#state.kindByName.get(kind)?.settings
       : undefined;
-    const asItIs = { kind, role, agentType: undefined, failedBy: [] };
+    const asItIs = { kind, role, needs, agentType: undefined, failedBy: [] };
     const cheaper = { ...asItIs, kind: settings?.cheaper ?? kind, agentType: settings?.cheaperType };
     return this.#mayAnybodyHave(asItIs) || this.#mayAnybodyHave(cheaper);
   }
@@ -104,6 +104,7 @@ export class NaivePlanner {
     return this.#mayAnybodyHave({
       kind: runsAs ?? spec.kind,
       role: spec.role,
+      needs: spec.needs,
       agentType: cheaperType,
       failedBy,
     });
@@ -111,7 +112,8 @@ export class NaivePlanner {
 
   /** Asked for many equal tasks, so the answer is kept until the next decision. */
   #mayAnybodyHave(demand: Demand): boolean {
-    const key = `${demand.kind} ${demand.role} ${demand.agentType} ${demand.failedBy}`;
+    const needs = JSON.stringify(demand.needs);
+    const key = `${demand.kind} ${demand.role} ${needs} ${demand.agentType} ${demand.failedBy}`;
     const known = this.#mayBy.get(key) ?? this.#ranking.mayAnybodyHave(demand);
     this.#mayBy.set(key, known);
     return known;
@@ -132,14 +134,27 @@ export class NaivePlanner {
     return undefined;
   }
 
+  /** The agent of the last assignment with the task's affinity, while it is remembered. */
+  #preferredAgent({ spec: { project, affinity } }: TaskRow): AgentId | undefined {
+    const known = [...this.#state.affinityByKey.values()].find(
+      (row) => row.project === project && row.affinity === affinity,
+    );
+    return known !== undefined && this.#at < known.usedAt + 3_600_000 ? known.agent : undefined;
+  }
+
   #assign(
     { task, runsAs, cheaperType, tokens, budget }: Fitting,
     { project, user }: Membership,
   ): EventOf<"TaskAssigned"> {
     const { spec, failedBy } = task;
-    const demand = { kind: runsAs ?? spec.kind, role: spec.role, agentType: cheaperType, failedBy };
+    const { role, needs } = spec;
+    const demand = { kind: runsAs ?? spec.kind, role, needs, agentType: cheaperType, failedBy };
     const isLastAttempt = task.failures + 1 >= spec.maxAttempts;
-    const { ranked, ineligible } = this.#ranking.rank(demand, isLastAttempt);
+    const { ranked, ineligible, isByAffinity } = this.#ranking.rank(
+      demand,
+      isLastAttempt,
+      this.#preferredAgent(task),
+    );
     const isLimited = task.projectRow.settings?.budget !== undefined || this.#policy.budget !== undefined;
     const [winner, second] = ranked as [RankedAgent, RankedAgent | undefined];
     const { agent } = winner;
@@ -150,8 +165,8 @@ export class NaivePlanner {
       feasible: ranked.length,
       candidates: ranked.slice(0, 3).map(({ terms }) => terms),
       ineligible,
-      decidedBy: decidedBetween(winner, second, this.#policy.agentRule),
-      queue: spec.role === undefined ? spec.kind : `${spec.kind} ${spec.role}`,
+      decidedBy: isByAffinity ? "affinity" : decidedBetween(winner, second, this.#policy.agentRule),
+      queue: queueKey(task),
       waiting: this.#queued().filter((other) => isSameQueue(other, task)).length,
       waitedMs: this.#at - task.queuedAt,
       ...(budget === undefined ? {} : { budget }),
@@ -179,5 +194,5 @@ export function mayDowngrade({ policy }: SwarmState, { settings }: ProjectRow): 
 }
 
 function isSameQueue(a: TaskRow, b: TaskRow): boolean {
-  return a.spec.kind === b.spec.kind && a.spec.role === b.spec.role;
+  return queueKey(a) === queueKey(b);
 }

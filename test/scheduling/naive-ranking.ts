@@ -4,6 +4,7 @@
 import type { AgentId, Instant, Kind } from "../../src/ids.ts";
 import { rateGate } from "../../src/scheduling/gates.ts";
 import { loads } from "../../src/scheduling/load.ts";
+import type { Needs } from "../../src/state/needs.ts";
 import type { AgentRule, Policy } from "../../src/state/policy.ts";
 import type { CandidateTerms, DecidedBy, IneligibleReason } from "../../src/state/receipt.ts";
 import type { AgentRow, HoldRow, SwarmState } from "../../src/state/state.ts";
@@ -14,9 +15,15 @@ export interface Demand {
   /** The kind to run as. */
   readonly kind: Kind;
   readonly role: string | undefined;
+  readonly needs: Needs | undefined;
   /** The only agent type that a budget allows. */
   readonly agentType: string | undefined;
   readonly failedBy: readonly AgentId[];
+}
+
+/** Whether the agent has an accepted value of every label that the task needs. */
+function hasLabels({ labels }: AgentRow, needs: Needs = {}): boolean {
+  return Object.entries(needs).every(([label, values]) => values.some((value) => labels[label] === value));
 }
 
 export interface RankedAgent {
@@ -56,7 +63,7 @@ export class NaiveRanking {
   }
 
   /** Eligible agents, best first, and the number of others by failed filter. */
-  rank(demand: Demand, isLastAttempt: boolean) {
+  rank(demand: Demand, isLastAttempt: boolean, preferred: AgentId | undefined) {
     const ineligible: Partial<Record<IneligibleReason, number>> = {};
     const ranked: RankedAgent[] = [];
     const peers = this.#whoCouldServe(demand);
@@ -66,7 +73,10 @@ export class NaiveRanking {
       else ineligible[reason] = (ineligible[reason] ?? 0) + 1;
     }
     ranked.sort((a, b) => this.#compare(a, b, isLastAttempt, demand.kind));
-    return { ranked, ineligible };
+    const favourite = ranked.find(({ agent, isProbe }) => agent.id === preferred && !isProbe);
+    if (favourite === undefined) return { ranked, ineligible, isByAffinity: false };
+    const others = ranked.filter((each) => each !== favourite);
+    return { ranked: [favourite, ...others], ineligible, isByAffinity: others.length > 0 };
   }
 
   mayAnybodyHave(demand: Demand): boolean {
@@ -76,12 +86,13 @@ export class NaiveRanking {
 
   #reasonAgainst(
     agent: AgentRow,
-    { kind, role, agentType, failedBy }: Demand,
+    { kind, role, needs, agentType, failedBy }: Demand,
     peers: readonly AgentRow[],
   ): IneligibleReason | undefined {
     if (!agent.online) return "offline";
     if (agent.draining) return "draining";
     if (!agent.kinds.has(kind)) return "wrong-kind";
+    if (!hasLabels(agent, needs)) return "label";
     if (role !== undefined && agent.role !== role) return "wrong-role";
     if (agentType !== undefined && agent.agentType !== agentType) return "wrong-type";
     if (agent.open.size >= agent.maxConcurrent + agent.prefetch) return "full";
@@ -111,12 +122,13 @@ export class NaiveRanking {
   }
 
   /** Live, not on hold and not suspended; without such agents live and not on hold; without those all live agents. */
-  #whoCouldServe({ kind, role, agentType }: Demand): AgentRow[] {
+  #whoCouldServe({ kind, role, needs, agentType }: Demand): AgentRow[] {
     const live = this.#agents.filter(
       (agent) =>
         agent.online &&
         !agent.draining &&
         agent.kinds.has(kind) &&
+        hasLabels(agent, needs) &&
         (role === undefined || agent.role === role) &&
         (agentType === undefined || agent.agentType === agentType),
     );

@@ -246,8 +246,14 @@ function bySubmission(a: TaskRow, b: TaskRow): number {
   return a.spec.priority - b.spec.priority || a.sequence - b.sequence;
 }
 
-function queueKey({ spec: { kind, role } }: TaskRow): string {
-  return role === undefined ? kind : `${kind} ${role}`;
+/** As receipts name it: kind, role, needs. */
+export function queueKey({ spec: { kind, role, needs } }: TaskRow): string {
+  const accepted = Object.entries(needs ?? {}).map(([label, values]) => `${label}=${values.join(",")}`);
+  return [
+    kind,
+    ...(role === undefined ? [] : [role]),
+    ...(accepted.length === 0 ? [] : ["needs", ...accepted]),
+  ].join(" ");
 }
 
 function projectKey(task: TaskRow): string {

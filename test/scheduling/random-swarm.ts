@@ -4,6 +4,7 @@
 import { kind as kindNamed } from "../../src/ids.ts";
 import { holdAt } from "../../src/scheduling/hold.ts";
 import type { FailureClass } from "../../src/state/event.ts";
+import { meetsNeeds } from "../../src/state/needs.ts";
 import type { ProjectTurnRule, UserTurnRule } from "../../src/state/policy.ts";
 import type { TurnBases } from "../../src/state/receipt.ts";
 import type { BudgetMode, BudgetSettings, KindSettings } from "../../src/state/settings.ts";
@@ -14,6 +15,8 @@ import { SwarmFixture } from "./swarm-fixture.ts";
 /** Numbers of [0, 1), always the same for a seed (mulberry32). */
 export class Dice {
   #state: number;
+  /** For labels, needs and affinities, in a quarter of the seeds: the other histories stay as they were. */
+  ofLabels: Dice | undefined;
 
   constructor(seed: number) {
     this.#state = seed;
@@ -44,6 +47,22 @@ export class Dice {
   }
 }
 
+function labelsOf(dice: Dice | undefined) {
+  if (dice === undefined || dice.below(3) === 0) return {};
+  return { labels: { gpu: dice.of(["a", "h"]) as string, ...(dice.below(2) === 0 ? { zone: "eu" } : {}) } };
+}
+
+function wishesOf(dice: Dice | undefined) {
+  if (dice === undefined) return {};
+  const gpu = dice.of(["a", ["a", "h"], ["h"], "none"]) as string | string[];
+  return {
+    ...(dice.below(3) === 0
+      ? { needs: { ...(dice.below(2) === 0 ? { zone: ["eu", "us"] } : {}), gpu } }
+      : {}),
+    ...(dice.below(2) === 0 ? { affinity: dice.of(["s1", "s2"]) as string } : {}),
+  };
+}
+
 const kinds = ["k", "l", "m"];
 const roles = [undefined, undefined, undefined, "x", "y"];
 const agentTypes = [undefined, "small", "large"];
@@ -69,6 +88,7 @@ const userRules: UserTurnRule[] = ["clock", "clock", "recency", "load", "fifo"];
 
 export function aRandomSwarm(seed: number): SwarmFixture {
   const dice = new Dice(seed);
+  if (seed % 4 === 2) dice.ofLabels = new Dice(seed + 1);
   const swarm = new SwarmFixture();
   setPolicy(swarm, dice);
   const agents = 1 + dice.below(8);
@@ -145,6 +165,7 @@ function join(swarm: SwarmFixture, dice: Dice, id: string): void {
     prefetch: dice.below(4),
     ...(role === undefined ? {} : { role }),
     ...(agentType === undefined ? {} : { agentType }),
+    ...labelsOf(dice.ofLabels),
   });
 }
 
@@ -170,16 +191,18 @@ function submit(swarm: SwarmFixture, dice: Dice): void {
     maxAttempts: 1 + dice.below(3),
     ...(role === undefined ? {} : { role }),
     ...(dice.below(2) === 0 ? { tokens: dice.below(400) } : {}),
+    ...wishesOf(dice.ofLabels),
   });
 }
 
-/** To any agent with free capacity, suited or not: states that a planner alone would never reach. */
+/** To any agent with free capacity and the labels, suited or not: states that a planner alone would never reach. */
 function assign(swarm: SwarmFixture, dice: Dice): void {
   const task = dice.of([...swarm.state.taskById.values()].filter((row) => row.state === "queued"));
   const agent = dice.of(
     agentsOf(swarm).filter((row) => row.online && row.open.size < row.maxConcurrent + row.prefetch),
   );
   if (task === undefined || agent === undefined || holdAt(swarm.state, agent) === "held") return;
+  if (!meetsNeeds(agent.labels, task.spec.needs)) return;
   swarm.assign(task.spec.id, agent.id, dice.of(turns));
 }
 

@@ -20,6 +20,7 @@ import {
 import { Planner } from "../../src/scheduling/planner.ts";
 import type { Event, EventOf, FailureClass, TaskSpec } from "../../src/state/event.ts";
 import type { HoldScope } from "../../src/state/hold.ts";
+import { needsOf, type WrittenNeeds } from "../../src/state/needs.ts";
 import type { Policy } from "../../src/state/policy.ts";
 import type { Receipt, TurnBases } from "../../src/state/receipt.ts";
 import type { KindSettings, ProjectSettings } from "../../src/state/settings.ts";
@@ -40,6 +41,7 @@ export interface AgentOverrides {
   readonly maxConcurrent?: number;
   readonly prefetch?: number;
   readonly agentType?: string;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 export interface TaskOverrides {
@@ -47,6 +49,8 @@ export interface TaskOverrides {
   readonly user?: string;
   readonly kind?: string;
   readonly role?: string;
+  readonly needs?: WrittenNeeds;
+  readonly affinity?: string;
   readonly priority?: number;
   readonly weight?: number;
   readonly maxAttempts?: number;
@@ -93,7 +97,7 @@ export class SwarmFixture {
   }
 
   join(id: string, overrides: AgentOverrides = {}): AgentRow {
-    const { kinds = ["k"], role, maxConcurrent = 1, prefetch, agentType } = overrides;
+    const { kinds = ["k"], role, maxConcurrent = 1, prefetch, agentType, labels } = overrides;
     this.apply({
       type: "AgentJoined",
       agent: agentId(id),
@@ -103,6 +107,7 @@ export class SwarmFixture {
       ...(role === undefined ? {} : { role }),
       ...(prefetch === undefined ? {} : { prefetch }),
       ...(agentType === undefined ? {} : { agentType }),
+      ...(labels === undefined ? {} : { labels }),
     });
     return this.agent(id);
   }
@@ -134,11 +139,14 @@ export class SwarmFixture {
 
   submit(id: string, overrides: TaskOverrides = {}): void {
     const { project = "p", user = "u", kind: of = "k", role, priority = 100, weight = 1 } = overrides;
-    const { maxAttempts = 3, tokens } = overrides;
+    const { maxAttempts = 3, tokens, affinity } = overrides;
+    const needs = needsOf(overrides.needs);
     const spec: TaskSpec = {
       id: taskId(id),
       kind: kind(of),
       ...(role === undefined ? {} : { role }),
+      ...(needs === undefined ? {} : { needs }),
+      ...(affinity === undefined ? {} : { affinity }),
       project: projectId(project),
       user: userId(user),
       weight,

@@ -129,7 +129,8 @@ function retry(turns: SlotTurns): void {
 function takeTurns(turns: SlotTurns): void {
   const task = (number: number, overrides: Parameters<typeof submit>[0] = {}) =>
     submit({ id: taskId(`n${number}`), kind: kind("n"), ...ofProject(0), ...overrides });
-  turns.turn(join("a6", { kinds: [kind("n")] }), task(1), task(2), task(3), task(4));
+  const marked = (number: number) => ({ affinity: `s${number}`, attributes: { a: `${number}` } });
+  turns.turn(join("a6", { kinds: [kind("n")] }), task(1, marked(1)), task(2), task(3, marked(3)), task(4));
   turns.turn(task(5), task(6), task(7, { deadline: instant(turns.at + 10) }));
   for (const [id, outcome] of [
     ["n1", { kind: "completed", result: "" }],
@@ -148,10 +149,18 @@ function work(turns: SlotTurns): void {
   const task = (id: string, overrides: Parameters<typeof submit>[0] = {}) =>
     submit({ id: taskId(id), payload: "ü\u0000", ...overrides });
   turns.turn(
-    ...["1", "2", "3", "4", "5", "6", "7", "8"].map((n) => task(`w${n}`, ofProject(Number(n)))),
+    ...["1", "2", "3", "4", "5", "6", "7", "8"].map((n) =>
+      task(`w${n}`, { ...ofProject(Number(n)), affinity: `w${n}` }),
+    ),
     task("delayed", { notBefore: instant(at + 9_000), deadline: instant(at + 99_000), priority: 7 }),
-    task("elsewhere", { kind: kind("nobody-serves-this"), role: "r", encoding: "base64", stallMs: 900 }),
-    task("later", { kind: kind("nobody-serves-this"), role: "r", weight: 2.5, maxAttempts: 9 }),
+    task("elsewhere", {
+      ...{ kind: kind("nobody-serves-this"), role: "r", encoding: "base64", stallMs: 900 },
+      ...{ needs: { zone: ["y", "z"] }, affinity: "x", attributes: { a: "1" } },
+    }),
+    task("later", {
+      ...{ kind: kind("nobody-serves-this"), role: "r", weight: 2.5, maxAttempts: 9 },
+      ...{ needs: { zone: ["x"] }, affinity: "y", attributes: { a: "2" } },
+    }),
   );
   turns.pass(30);
   turns.turn(beat(turns.agent("a2"), 1), beat(turns.agent("a4"), 0));

@@ -13,7 +13,7 @@ import {
   mostUsedFirst,
   mostWaitedForFirst,
 } from "../status-order.ts";
-import { longestWaitFirst } from "../status-summary.ts";
+import { longestWaitFirst, queueName } from "../status-summary.ts";
 import { agentState, alphaText, holdersText, kindsText } from "../status-view.ts";
 import type { Cell, Column } from "../table.ts";
 
@@ -102,17 +102,16 @@ const queues: LiveTable = {
   ],
   omitted: ({ omitted }) => omitted?.queues ?? 0,
   rows: ({ queues: all }) =>
-    [...all].sort(longestWaitFirst).map(({ kind, role = "any", waiting, oldestMs, agents: serving }) => ({
-      ...toneOf(waiting > 0 && serving === 0 ? "warning" : undefined),
-      cells: [
-        kind,
-        role,
-        formatCount(waiting),
-        duration(oldestMs),
-        waiting > 0 && serving === 0 ? "none" : serving,
-      ],
-      sortBy: [kind, role, waiting, oldestMs, serving],
-    })),
+    [...all].sort(longestWaitFirst).map((queue) => {
+      const { role = "any", waiting, oldestMs, agents: serving } = queue;
+      const name = queueName(queue);
+      const isUnserved = waiting > 0 && serving === 0;
+      return {
+        ...toneOf(isUnserved ? "warning" : undefined),
+        cells: [name, role, formatCount(waiting), duration(oldestMs), isUnserved ? "none" : serving],
+        sortBy: [name, role, waiting, oldestMs, serving],
+      };
+    }),
 };
 
 const users: LiveTable = {

@@ -9,7 +9,7 @@ import { limits } from "../../limits.ts";
 import type { Concentration } from "../../metrics/gauges.ts";
 import { type AgentPressure, type BottleneckShare, BottleneckWatch } from "../../scheduling/bottleneck.ts";
 import { type ConcentrationAlert, ConcentrationWatch } from "../../scheduling/concentration.ts";
-import { hasRole, isFull } from "../../scheduling/eligibility.ts";
+import { isCalled, isFull } from "../../scheduling/eligibility.ts";
 import type { EventOf } from "../../state/event.ts";
 import type { Receipt } from "../../state/receipt.ts";
 import type { AgentRow, SwarmState, TaskQueue } from "../../state/state.ts";
@@ -138,7 +138,7 @@ export class Monitor {
   }
 }
 
-/** How many agents served the task's kind and role at its assignment, free or not. */
+/** How many agents served the task's kind, role and needs at its assignment, free or not. */
 function servingIn({ feasible, ineligible }: Receipt): number {
   const { full = 0, unresponsive = 0, suspended = 0 } = ineligible;
   return (
@@ -183,7 +183,7 @@ function isAwaited(agent: AgentRow, waiting: ReadonlyMap<Kind, readonly TaskQueu
   for (const kind of agent.kinds) {
     const queues = waiting.get(kind);
     if (queues === undefined || agent.suspensionByKind.has(kind)) continue;
-    if (queues.some(({ role }) => hasRole(agent, role))) return true;
+    if (queues.some((queue) => isCalled(agent, { kind, role: queue.role, needs: queue.needs }))) return true;
   }
   return false;
 }

@@ -3,7 +3,9 @@
 
 import { assert } from "../../assert.ts";
 import { type Instant, instant, type ProjectId } from "../../ids.ts";
+import { limits } from "../../limits.ts";
 import { type StatusResponse, type StatusTable, statusTables } from "../../protocol/schemas.ts";
+import { meetsNeeds } from "../../state/needs.ts";
 import {
   type AgentRow,
   emptyCounts,
@@ -84,11 +86,12 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
       rankOf: agentRank,
     }),
   );
+  const serving = new ServingCounts(state);
   const queues = rowsOf(
     mostWithin(part("queues", state.queueByKey.values()), {
       bytesMax: room("queues"),
-      rowOf: (queue) => queueStatusOf(state, queue),
-      rankOf: (queue) => queueRank(state, queue),
+      rowOf: (queue) => queueStatusOf(state, queue, serving),
+      rankOf: (queue) => queueRank(state, queue, serving),
     }),
   );
   const projects =
@@ -168,15 +171,52 @@ function projectCounts(state: SwarmState, project: ProjectId): TaskCounts {
   return state.projectById.get(project)?.counts ?? emptyCounts();
 }
 
-function queueStatusOf(state: SwarmState, queue: TaskQueue): StatusResponse["queues"][number] {
+function queueStatusOf(
+  state: SwarmState,
+  queue: TaskQueue,
+  serving: ServingCounts,
+): StatusResponse["queues"][number] {
   const oldestAt = oldestIn(queue);
+  const { kind, role, needs, size } = queue;
   return {
-    kind: queue.kind,
-    ...(queue.role === undefined ? {} : { role: queue.role }),
-    waiting: queue.size,
+    kind,
+    ...(role === undefined ? {} : { role }),
+    ...(needs === undefined
+      ? {}
+      : { needs: Object.fromEntries(Object.entries(needs).map(([label, values]) => [label, [...values]])) }),
+    waiting: size,
     oldestMs: Math.max(0, state.at - oldestAt),
-    agents: state.onlineByKind.get(queue.kind)?.size ?? 0,
+    agents: serving.of(queue),
   };
+}
+
+/**
+ * Online agents of queues. Those with the labels are counted within `limits.statusLabelsComparedMax` comparisons;
+ * beyond, all agents of the kind count.
+ */
+class ServingCounts {
+  readonly #state: SwarmState;
+  readonly #countByQueue = new Map<TaskQueue, number>();
+  #compared = 0;
+
+  constructor(state: SwarmState) {
+    this.#state = state;
+  }
+
+  of(queue: TaskQueue): number {
+    const { kind, needs } = queue;
+    const agents = this.#state.onlineByKind.get(kind);
+    if (agents === undefined) return 0;
+    if (needs === undefined) return agents.size;
+    const known = this.#countByQueue.get(queue);
+    if (known !== undefined) return known;
+    this.#compared += agents.size;
+    if (this.#compared > limits.statusLabelsComparedMax) return agents.size;
+    let count = 0;
+    for (const { labels } of agents.values()) if (meetsNeeds(labels, needs)) count += 1;
+    this.#countByQueue.set(queue, count);
+    return count;
+  }
 }
 
 /** When the oldest task of a queue was queued. */
@@ -313,9 +353,9 @@ function agentRank({ online, unresponsive, suspensionByKind, open, maxConcurrent
   return (online ? 4 : 0) + (isInTrouble ? 2 : 0) + Math.min(1, open.size / maxConcurrent);
 }
 
-/** Kinds without an agent come first, then kinds by the wait of their oldest task, longest first. */
-function queueRank(state: SwarmState, queue: TaskQueue): number {
-  const isServed = (state.onlineByKind.get(queue.kind)?.size ?? 0) > 0;
+/** Queues without an agent come first, then queues by the wait of their oldest task, longest first. */
+function queueRank(state: SwarmState, queue: TaskQueue, serving: ServingCounts): number {
+  const isServed = serving.of(queue) > 0;
   return state.at - oldestIn(queue) + (isServed ? 0 : Number.MAX_SAFE_INTEGER / 2);
 }
 

@@ -8,6 +8,8 @@ import type { Decoded } from "../../protocol/codec.ts";
 import type { ExplainResponse, TaskObstacle, TaskWait } from "../../protocol/explain-schemas.ts";
 import type { TaskStatus } from "../../protocol/schemas.ts";
 import { explainWait, type JournalFacts, type Obstacle } from "../../scheduling/explain.ts";
+import { preferredAgent } from "../../state/affinity-rows.ts";
+import type { Needs } from "../../state/needs.ts";
 import type { SwarmState } from "../../state/state.ts";
 import { codedError, notYetRead, unknownTask } from "../requests/answers.ts";
 import { rowsWithin } from "./fitting.ts";
@@ -84,11 +86,19 @@ export function explanationOf(
   const status = taskStatusOf(state, ref, isStale);
   const row = state.taskById.get(ref);
   if (!status.ok || row === undefined) return status;
-  const { role } = row.spec;
-  const head = { ...status, ...(role === undefined ? {} : { role }) };
+  const { role, needs, affinity } = row.spec;
+  const at = instant(Math.max(state.at, now));
+  const preferred = preferredAgent(state, row.spec, at);
+  const head = {
+    ...status,
+    ...(role === undefined ? {} : { role }),
+    ...(needs === undefined ? {} : { needs: asWritten(needs) }),
+    ...(affinity === undefined
+      ? {}
+      : { affinity: { key: affinity, ...(preferred === undefined ? {} : { agent: preferred }) } }),
+  };
   if (row.state !== "queued" && row.state !== "delayed") return head;
 
-  const at = instant(Math.max(state.at, now));
   const { obstacles, agents, ...rest } = explainWait(state, row, { at, tightJournal });
   const { rows } = rowsWithin(agents, Math.min(limits.explainedAgentsBytesMax, bytesMax / 2));
   const omitted = agents.length - rows.length;
@@ -115,6 +125,15 @@ function confined(wait: TaskWait, within: ProjectId): TaskWait {
   };
 }
 
+/** The lists as values that may be changed, as the schemas type them. */
+function asWritten(needs: Needs): Record<string, string[]> {
+  return Object.fromEntries(Object.entries(needs).map(([label, values]) => [label, [...values]]));
+}
+
 function asSent(obstacle: Obstacle): TaskObstacle {
+  if (obstacle.reason === "no-agent-has-labels") {
+    const { needs, unmet, nearMisses } = obstacle;
+    return { ...obstacle, needs: asWritten(needs), unmet: asWritten(unmet), nearMisses: [...nearMisses] };
+  }
   return "nearMisses" in obstacle ? { ...obstacle, nearMisses: [...obstacle.nearMisses] } : obstacle;
 }

@@ -230,6 +230,8 @@ function taking({ filter, project, now }: TaskQuery): (task: TaskRow | EndedTask
   const kinds = setOf(filter.kinds);
   const users = setOf(filter.users);
   const agents = setOf(filter.agents);
+  const attributes = Object.entries(filter.attributes ?? {});
+  const words = attributes.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
   const before = filter.olderThanMs === undefined ? undefined : now - filter.olderThanMs;
   return (task) => {
     if (states !== undefined && !states.has(task.state)) return false;
@@ -238,7 +240,12 @@ function taking({ filter, project, now }: TaskQuery): (task: TaskRow | EndedTask
     if (project !== undefined && of.project !== project) return false;
     if (kinds !== undefined && !kinds.has(of.kind)) return false;
     if (users !== undefined && !users.has(of.user)) return false;
-    return agents === undefined || agents.has(agentOf(task) ?? "");
+    if (agents !== undefined && !agents.has(agentOf(task) ?? "")) return false;
+    if (attributes.length === 0) return true;
+    if (!("endedAt" in task))
+      return attributes.every(([name, value]) => task.spec.attributes?.[name] === value);
+    // Within a JSON text of names and values, an unescaped quote begins or ends one of them.
+    return words.every((word) => task.attributes?.includes(word) === true);
   };
 }
 
@@ -268,7 +275,14 @@ function listed(task: TaskRow | EndedTask, now: Instant): ListedTask {
     ageMs: Math.max(0, now - since),
     submittedIdx: task.submittedIdx,
     ...("endedAt" in task ? { endedIdx: task.endedIdx } : {}),
+    ...attributesIn(task),
   };
+}
+
+function attributesIn(task: TaskRow | EndedTask): Pick<ListedTask, "attributes"> {
+  if (!("endedAt" in task))
+    return task.spec.attributes === undefined ? {} : { attributes: { ...task.spec.attributes } };
+  return task.attributes === undefined ? {} : { attributes: JSON.parse(task.attributes) };
 }
 
 /** Runs scans one at a time, in slices. The loop is free between two slices for as long as the slice took. Refuses

@@ -89,7 +89,10 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
         ...(reply.duplicate ? { duplicate: true } : {}),
         ...(reply.warnings.length > 0
           ? {
-              warnings: reply.warnings.map(({ code, nearMisses }) => ({ code, nearMisses: [...nearMisses] })),
+              warnings: reply.warnings.map(({ taskKind: _, nearMisses, ...warning }) => ({
+                ...warning,
+                nearMisses: [...nearMisses],
+              })),
             }
           : {}),
       };
@@ -101,10 +104,10 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
     case "no-capable-agent":
       return codedError(
         "WAGGLE_NO_CAPABLE_AGENT",
-        `no agent that is online serves the kind ${reply.taskKind}${suggestion(reply.nearMisses)}`,
-        {
-          field: "kind",
-        },
+        reply.needs === undefined
+          ? `no agent that is online serves the kind ${reply.taskKind}${suggestion(reply.nearMisses)}`
+          : `no agent that is online and serves the kind ${reply.taskKind} has the labels ${reply.needs}${suggestion(reply.nearMisses)}`,
+        { field: reply.needs === undefined ? "kind" : "needs" },
       );
     case "conflict":
       return codedError(

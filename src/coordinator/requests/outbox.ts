@@ -273,7 +273,8 @@ type AgentAssignments = Pick<AgentMail, "agent" | "incarnation"> & {
   readonly assignments: readonly Assignment[];
 };
 
-function charactersOf({ payload }: Assignment): number {
+function charactersOf({ payload, attributes }: Assignment): number {
+  if (attributes !== undefined) return payload.length + JSON.stringify(attributes).length;
   return payload.length;
 }
 
@@ -329,6 +330,7 @@ function assignmentOf({ attempt, spec, waitedMs }: Extract<Effect, { kind: "assi
   if (spec?.encoding !== undefined) assignment.encoding = spec.encoding;
   if (spec?.stallMs !== undefined) assignment.stallMs = spec.stallMs;
   if (spec?.stream !== undefined) assignment.stream = true;
+  if (spec?.attributes !== undefined) assignment.attributes = spec.attributes;
   if (spec === undefined) assignment.revoked = true;
   if (spec?.traceparent !== undefined) {
     assignment.traceparent = spec.traceparent;

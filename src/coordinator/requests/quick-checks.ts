@@ -16,11 +16,16 @@ import { limits } from "../../limits.ts";
 import { check, type Decoded, decode } from "../../protocol/codec.ts";
 import { isRecord, type QuickCheck, readQuickly } from "../../protocol/quick-checks.ts";
 import {
+  areAttributesShort,
+  areNeedsShort,
   type awaitRequestSchema,
   BASE64_PATTERN,
   fitsBatch,
   HELD_MAX,
+  hasFewNeeds,
   type heartbeatSchema,
+  isNeed,
+  LABEL_PATTERN,
   type Progress,
   type ResultReport,
   type resultRequestSchema,
@@ -70,6 +75,8 @@ const isTaskRecord = recordOf(
     id: isName,
     user: isName,
     role: isName,
+    needs: isNeeds,
+    affinity: isName,
     payload: isText,
     encoding: isEncoding,
     weight: numberOf(1, limits.taskWeightMax),
@@ -81,6 +88,7 @@ const isTaskRecord = recordOf(
     timeoutMs: intOf(1, limits.attemptTimeoutMsMax),
     stallMs: intOf(limits.stallMsMin, limits.stallMsMax),
     stream: (value) => value === true,
+    attributes: isAttributes,
     ...traceContext,
   },
 );
@@ -162,6 +170,18 @@ export const isProgress = recordOf(
 
 function isTask(value: unknown): boolean {
   return isTaskRecord(value) && isRightIfBase64(value, value["payload"]);
+}
+
+function isNeeds(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  for (const name in value) if (!LABEL_PATTERN.test(name) || !isNeed(value[name])) return false;
+  return hasFewNeeds(value) && areNeedsShort(value);
+}
+
+function isAttributes(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  for (const name in value) if (!LABEL_PATTERN.test(name) || typeof value[name] !== "string") return false;
+  return areAttributesShort(value);
 }
 
 function isResult(value: unknown): boolean {

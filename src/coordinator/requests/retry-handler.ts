@@ -195,7 +195,7 @@ export class RetryHandler {
 function renewed(spec: TaskSpec, deadline: Instant | undefined): TaskSpec {
   const { deadline: _, notBefore: __, ...kept } = spec;
   if (deadline === undefined) return kept;
-  const { maxAttempts, timeoutMs, stallMs, stream, traceparent, tracestate, ...first } = kept;
+  const { maxAttempts, timeoutMs, stallMs, stream, attributes, traceparent, tracestate, ...first } = kept;
   return {
     ...first,
     deadline,
@@ -203,6 +203,7 @@ function renewed(spec: TaskSpec, deadline: Instant | undefined): TaskSpec {
     timeoutMs,
     ...(stallMs === undefined ? {} : { stallMs }),
     ...(stream === undefined ? {} : { stream }),
+    ...(attributes === undefined ? {} : { attributes }),
     ...(traceparent === undefined ? {} : { traceparent }),
     ...(tracestate === undefined ? {} : { tracestate }),
   };

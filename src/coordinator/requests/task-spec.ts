@@ -4,7 +4,8 @@ import { hash } from "node:crypto";
 import { type ProjectId, type TaskId, userId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { TaskInput } from "../../protocol/schemas.ts";
-import type { TaskSpec } from "../../state/event.ts";
+import type { Attributes, TaskSpec } from "../../state/event.ts";
+import { isSameNeeds, needsOf } from "../../state/needs.ts";
 
 const DEFAULT_USER = userId("default");
 const DEFAULT_PRIORITY = 100;
@@ -14,8 +15,14 @@ const DEFAULT_WEIGHT = 1;
  *  folded journal are compared as JSON. @param freshId makes an id for a task without one */
 export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => TaskId): TaskSpec {
   const { role, encoding, tokens, deadline, notBefore, stallMs, stream, traceparent, tracestate } = input;
+  const { affinity } = input;
+  const needs = needsOf(input.needs);
+  const attributes = attributesOf(input.attributes);
   const isPlain =
     role === undefined &&
+    needs === undefined &&
+    affinity === undefined &&
+    attributes === undefined &&
     encoding === undefined &&
     tokens === undefined &&
     deadline === undefined &&
@@ -38,6 +45,8 @@ export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => Ta
     id,
     kind,
     ...(role === undefined ? {} : { role }),
+    ...(needs === undefined ? {} : { needs }),
+    ...(affinity === undefined ? {} : { affinity }),
     project,
     user,
     weight,
@@ -51,9 +60,17 @@ export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => Ta
     timeoutMs,
     ...(stallMs === undefined ? {} : { stallMs }),
     ...(stream === undefined ? {} : { stream }),
+    ...(attributes === undefined ? {} : { attributes }),
     ...(traceparent === undefined ? {} : { traceparent }),
     ...(tracestate === undefined ? {} : { tracestate }),
   };
+}
+
+/** In order of names, so that equal attributes have one form; undefined without any. */
+function attributesOf(given: Attributes | undefined): Attributes | undefined {
+  const entries = Object.entries(given ?? {});
+  if (entries.length === 0) return undefined;
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Hashes the submitted content of tasks. Tasks with the same id and the same hash are the same task. */
@@ -73,7 +90,8 @@ export class ContentHasher {
 /** JSON of everything that is hashed beside the payload. The trace is left out: a submitter that asks again may be in
  *  another span. */
 function headOf(spec: TaskSpec): string {
-  const { role, encoding, tokens, deadline, notBefore, stallMs } = spec;
+  const { role, encoding, tokens, deadline, notBefore, stallMs, needs, affinity, attributes } = spec;
+  const hasMore = needs !== undefined || affinity !== undefined || attributes !== undefined;
   return JSON.stringify([
     spec.kind,
     spec.project,
@@ -88,6 +106,7 @@ function headOf(spec: TaskSpec): string {
     deadline,
     notBefore,
     stallMs,
+    ...(hasMore ? [needs, affinity, attributes] : []),
   ]);
 }
 
@@ -106,6 +125,10 @@ function isAlike(a: TaskSpec, b: TaskSpec): boolean {
     a.tokens === b.tokens &&
     a.deadline === b.deadline &&
     a.notBefore === b.notBefore &&
-    a.stallMs === b.stallMs
+    a.stallMs === b.stallMs &&
+    a.affinity === b.affinity &&
+    isSameNeeds(a.needs, b.needs) &&
+    // Compared by identity: tasks with attributes seldom have the same.
+    a.attributes === b.attributes
   );
 }

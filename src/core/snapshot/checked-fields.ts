@@ -144,6 +144,21 @@ export class Fields {
     return value as Readonly<Record<string, string>>;
   }
 
+  optionalTexts(name: string): Readonly<Record<string, string>> | undefined {
+    return this.has(name) ? this.texts(name) : undefined;
+  }
+
+  /** An object of lists of texts, with any field names and no list empty. */
+  optionalLists(name: string): Readonly<Record<string, readonly string[]>> | undefined {
+    if (!this.has(name)) return undefined;
+    const value = this.#read(name);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    const isList = (list: unknown) =>
+      Array.isArray(list) && list.length > 0 && list.every((text) => typeof text === "string");
+    if (!isObject || !Object.values(value).every(isList)) this.#refuse(name, "lists of texts by name", value);
+    return value as Readonly<Record<string, readonly string[]>>;
+  }
+
   /** Requires that all fields were read. */
   end(): void {
     if (this.#unread !== 0) refuse(`${this.#name} has fields that this version does not know`, this.#name);

@@ -5,6 +5,7 @@
 import { JournalDamagedError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { SwarmState } from "../../state/state.ts";
+import { AffinityReader } from "./affinities.ts";
 import { AgentReader } from "./agents.ts";
 import { type Fields, refuse } from "./checked-fields.ts";
 import { HoldReader } from "./holds.ts";
@@ -124,6 +125,7 @@ class Parts {
     const agents = new AgentReader(state, timers);
     const slotLeases = new SlotLeaseReader(state, timers);
     const holds = new HoldReader(state, timers);
+    const affinities = new AffinityReader(state);
     const queues = new QueueReader(state);
     const tasks = new TaskReader(state, timers, agents, queues);
     this.#kinds = kinds;
@@ -150,6 +152,7 @@ class Parts {
       "ended-slot-lease": (fields) => slotLeases.readEnded(fields),
       hold: (fields) => holds.readHold(fields),
       "refusal-streak": (fields) => holds.readStreak(fields),
+      affinity: (fields) => affinities.readAffinity(fields),
       queue: (fields) => queues.readQueue(fields),
       "queue-project": (fields) => queues.readProject(fields),
       "queue-user": (fields) => queues.readUser(fields),

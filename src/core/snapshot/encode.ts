@@ -3,6 +3,7 @@
 // was taken.
 
 import type { SwarmState } from "../../state/state.ts";
+import { affinityRows } from "./affinities.ts";
 import { agentRows } from "./agents.ts";
 import { holdRows } from "./holds.ts";
 import { kindRows } from "./kinds.ts";
@@ -40,6 +41,7 @@ function partsOf(state: SwarmState): readonly Iterable<Row>[] {
     agentRows(state),
     slotLeaseRows(state),
     holdRows(state),
+    affinityRows(state),
     queueRows(state),
     taskRows(state),
     [["end", {}]],

@@ -19,6 +19,7 @@ const rowGroups = [
   ["ended-slot-lease"],
   ["hold"],
   ["refusal-streak"],
+  ["affinity"],
   ["queue", "queue-project", "queue-user", "partition"],
   ["task"],
   ["ended-task"],

@@ -4,6 +4,7 @@
 
 import type { AgentId, ProjectId, UserId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
+import type { Needs } from "../../state/needs.ts";
 import {
   addPartition,
   addProject,
@@ -18,10 +19,11 @@ import type { KindRow, ProjectRow, QueueProject, QueueUser, SwarmState, TaskRow 
 import { addNew, type Fields, known, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import { sortInSteps } from "./sort-in-steps.ts";
+import { readNeeds } from "./values.ts";
 
 export function* queueRows({ queueByKey }: SwarmState): Generator<Row> {
-  for (const { kind, role, memberByProject } of queueByKey.values()) {
-    yield ["queue", { kind, role }];
+  for (const { kind, role, needs, memberByProject } of queueByKey.values()) {
+    yield ["queue", { kind, role, needs }];
     for (const project of memberByProject.values()) {
       yield ["queue-project", { project: project.row.project, ...waitingFields(project) }];
       for (const user of project.memberByUser.values()) {
@@ -40,6 +42,7 @@ function waitingFields({ turns, sinceOrder, sinceTick, sinceTurn }: QueueProject
 interface ReadQueue {
   readonly kindRow: KindRow;
   readonly role: string | undefined;
+  readonly needs: Needs | undefined;
   readonly partByProject: Map<ProjectId, ReadProject>;
 }
 
@@ -73,10 +76,11 @@ export class QueueReader {
   readQueue(fields: Fields): void {
     const kindRow = known(this.#state.kindByName, fields.text<KindRow["kind"]>("kind"), "kind");
     const role = fields.optionalText("role");
-    this.#queue = { kindRow, role, partByProject: new Map() };
+    const needs = readNeeds(fields);
+    this.#queue = { kindRow, role, needs, partByProject: new Map() };
     this.#project = undefined;
     this.#user = undefined;
-    addNew(this.#queueByKey, queueKey(kindRow.kind, role), this.#queue, "queue");
+    addNew(this.#queueByKey, queueKey(kindRow.kind, role, needs), this.#queue, "queue");
   }
 
   readProject(fields: Fields): void {
@@ -103,8 +107,8 @@ export class QueueReader {
 
   /** Adds a queued task that was read to its partition. */
   place(row: TaskRow): void {
-    const { id, kind, role } = row.spec;
-    const queue = this.#queueByKey.get(queueKey(kind, role));
+    const { id, kind, role, needs } = row.spec;
+    const queue = this.#queueByKey.get(queueKey(kind, role, needs));
     const user = queue?.partByProject.get(row.projectRow.project)?.partByUser.get(row.userRow.user);
     const partition = user && partitionOf(user.partitions, row.failedBy);
     if (partition === undefined) refuse(`task ${id} is queued and there is no partition for it`);
@@ -113,8 +117,8 @@ export class QueueReader {
 
   /** After all tasks were read; in steps. */
   *build(): Generator<undefined, void> {
-    for (const { kindRow, role, partByProject } of this.#queueByKey.values()) {
-      const queue = addQueue(this.#state, kindRow, role);
+    for (const { kindRow, partByProject, ...asked } of this.#queueByKey.values()) {
+      const queue = addQueue(this.#state, kindRow, asked);
       for (const { row, waiting, partByUser } of partByProject.values()) {
         const project = addProject(queue, row, waiting);
         for (const user of partByUser.values()) yield* buildUser(project, user);

@@ -6,14 +6,14 @@ import type { EndedTask } from "../../state/ended-task.ts";
 import { costEstimate } from "../../state/estimate.ts";
 import type { TaskSpec } from "../../state/event.ts";
 import type { LiveTaskState, ProjectRow, SwarmState, TaskRow, UserRow } from "../../state/state.ts";
-import { nobody, refOf } from "../../state/task-rows.ts";
+import { attributesText, nobody, refOf } from "../../state/task-rows.ts";
 import type { Writable } from "../../state/writable.ts";
 import type { AgentReader } from "./agents.ts";
 import { addNew, allOf, type Fields, known, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import type { QueueReader } from "./queues.ts";
 import type { TimerReader } from "./timers.ts";
-import { endedStates, readTimer, timerFields } from "./values.ts";
+import { endedStates, readNeeds, readTimer, timerFields } from "./values.ts";
 
 export function* taskRows(state: SwarmState): Generator<Row> {
   for (const row of state.taskById.values()) {
@@ -52,7 +52,8 @@ function endedFields(ended: EndedTask): object {
   const { id, project, user, kind, hash, state, sequence, round, attempts, agent } = ended;
   const { submittedIdx, roundIdx, endedAt, endedIdx } = ended;
   const who = { id, project, user, kind, hash, state };
-  return { ...who, sequence, round, attempts, agent, submittedIdx, roundIdx, endedAt, endedIdx };
+  const fields = { ...who, sequence, round, attempts, agent, submittedIdx, roundIdx, endedAt, endedIdx };
+  return ended.attributes === undefined ? fields : { ...fields, attributes: JSON.parse(ended.attributes) };
 }
 
 const liveStates = allOf<LiveTaskState>({ queued: true, delayed: true, assigned: true, running: true });
@@ -139,6 +140,7 @@ export class TaskReader {
       roundIdx: fields.whole("roundIdx"),
       endedAt: fields.whole("endedAt"),
       endedIdx: fields.whole("endedIdx"),
+      attributes: attributesText(fields.optionalTexts("attributes")),
     };
     const ref = refOf(ended);
     if (this.#state.taskById.has(ref)) refuse(`task ${ended.id} is live and has ended`);
@@ -222,6 +224,8 @@ function lookAtSpec(spec: Fields): void {
   spec.text("id");
   spec.text("kind");
   spec.optionalText("role");
+  readNeeds(spec);
+  spec.optionalText("affinity");
   spec.text("project");
   spec.text("user");
   spec.amount("weight", { min: Number.MIN_VALUE });
@@ -235,6 +239,7 @@ function lookAtSpec(spec: Fields): void {
   spec.whole("timeoutMs");
   spec.optionalWhole("stallMs");
   spec.optionalTrue("stream");
+  spec.optionalTexts("attributes");
   spec.optionalText("traceparent");
   spec.optionalText("tracestate");
 }

@@ -3,6 +3,7 @@
 import type { Instant } from "../../ids.ts";
 import type { Account } from "../../state/account.ts";
 import type { EndedTaskState } from "../../state/ended-task.ts";
+import { type Needs, needsOf } from "../../state/needs.ts";
 import type { RollingWindow, WindowBucket } from "../../state/rolling-window.ts";
 import { emptyWindow } from "../../state/rolling-window.ts";
 import type { SuccessRecord, TaskCounts, Timer, TokenLedger } from "../../state/state.ts";
@@ -24,6 +25,14 @@ export function endedCountFields(counts: TaskCounts): object {
 
 export function readEndedCounts(fields: Fields, counts: TaskCounts): void {
   for (const state of endedStates) counts[state] = fields.whole(state);
+}
+
+/** Undefined without needs; any written form but the one of equal needs is refused. */
+export function readNeeds(fields: Fields): Needs | undefined {
+  const needs = fields.optionalLists("needs");
+  if (needs !== undefined && JSON.stringify(needsOf(needs)) !== JSON.stringify(needs))
+    refuse("needs are not in their order");
+  return needs;
 }
 
 export function readAccount(fields: Fields): Account {

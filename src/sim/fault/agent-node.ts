@@ -77,7 +77,7 @@ export class AgentNode {
     const link = this.#sessions.size === 0 ? this.id : `${this.id}/twin`;
     const session = this.#habitat.newSession(this.id, this.machine);
     this.#sessions.add(session);
-    const { id, kinds, role, type, maxConcurrent, prefetch } = this.#character;
+    const { id, kinds, role, type, labels, maxConcurrent, prefetch } = this.#character;
     const { clock, random } = session;
     const { swarm } = this.#habitat;
     const logger = this.#habitat.loggerOf(this.id);
@@ -85,6 +85,7 @@ export class AgentNode {
       ...{ id, kinds, maxConcurrent, prefetch },
       ...(role === undefined ? {} : { role }),
       ...(type === undefined ? {} : { type }),
+      labels,
       handler: this.#handler(session),
     };
     const transport = this.#habitat.newConnection(link, session);

@@ -46,6 +46,7 @@ export interface Character {
   readonly kinds: readonly string[];
   readonly role?: string;
   readonly type?: string;
+  readonly labels: Readonly<Record<string, string>>;
   readonly maxConcurrent: number;
   readonly prefetch: number;
   /** Share of attempts that fail at the agent, whatever their orders. */
@@ -91,6 +92,11 @@ export const types = ["small", "large"];
 /** The agent for every kind and role, so that every waiting task can run after all faults heal. */
 const MAID = "a1";
 const ROLE = "expert";
+/** Label and its values; the maid has the last value. */
+const LABEL = "zone";
+const zones = ["eu", "us", "ap"];
+/** Sessions that tasks belong to, each of any project. */
+const affinities = ["s1", "s2", "s3", "s4"];
 /** Share of seeds with two coordinators. The rest have three, for the choice between two standbys finds most bugs. */
 const TWO_SHARE = 0.3;
 
@@ -139,10 +145,29 @@ function drawAgent(random: SeededRandom, id: string): Character {
     kinds: isMaid ? kinds : kinds.filter((_, at) => at === 0 || random.chance(0.5)),
     ...(isMaid || random.chance(0.3) ? { role: ROLE } : {}),
     ...(!isMaid && random.chance(0.5) ? { type: random.pick(types) } : {}),
+    labels: labelsOf(random.split("labels"), isMaid),
     maxConcurrent: 1 + random.below(isMaid ? 8 : 4),
     prefetch: random.chance(0.3) ? random.below(4) : 0,
     failShare: isMaid || random.chance(0.6) ? 0 : random.fraction() * random.fraction(),
     slowness: random.chance(0.7) ? 1 : 1 + random.exponential(4),
+  };
+}
+
+/** Drawn apart, as the needs of tasks are: other draws of a seed stay as they were before there were labels. */
+function labelsOf(random: SeededRandom, isMaid: boolean): Character["labels"] {
+  if (isMaid) return { [LABEL]: zones.at(-1) as string };
+  return random.chance(0.6) ? { [LABEL]: random.pick(zones) } : {};
+}
+
+/** Every list of needed zones has the maid's. */
+function wishesOf(random: SeededRandom): Pick<TaskRequest, "needs" | "affinity" | "attributes"> {
+  const home = zones.at(-1) as string;
+  return {
+    ...(random.chance(0.12)
+      ? { needs: { [LABEL]: random.chance(0.5) ? home : [random.pick(zones), home] } }
+      : {}),
+    ...(random.chance(0.25) ? { affinity: random.pick(affinities) } : {}),
+    ...(random.chance(0.1) ? { attributes: { ticket: `T-${random.below(20)}` } } : {}),
   };
 }
 
@@ -160,6 +185,7 @@ const FIRST_DEED_MS = 300;
 
 class OperationDrawer {
   readonly #random: SeededRandom;
+  readonly #wishes: SeededRandom;
   readonly #clients: readonly ClientCharacter[];
   readonly #agents: readonly Character[];
   readonly #tasks: { readonly request: TaskRequest; readonly project: string }[] = [];
@@ -170,6 +196,7 @@ class OperationDrawer {
     { clients, agents }: { clients: readonly ClientCharacter[]; agents: readonly Character[] },
   ) {
     this.#random = random;
+    this.#wishes = random.split("wishes");
     this.#clients = clients;
     this.#agents = agents;
   }
@@ -291,6 +318,7 @@ class OperationDrawer {
       ...(random.chance(0.08) ? { deadline: wallMs + 500 + random.below(30_000) } : {}),
       ...(random.chance(0.08) ? { notBefore: wallMs + random.below(20_000) } : {}),
       ...(stallMs === undefined ? {} : { stallMs }),
+      ...wishesOf(this.#wishes),
     };
   }
 

@@ -5,6 +5,7 @@
 import { checkAnswers } from "./check-answers.ts";
 import { checkCapacity } from "./check-capacity.ts";
 import { checkHolds } from "./check-holds.ts";
+import { checkNeeds } from "./check-needs.ts";
 import { checkFreshness, checkPositions, KnownWhenSent } from "./check-positions.ts";
 import { checkFold, checkReadings } from "./check-readings.ts";
 import { checkSessions } from "./check-sessions.ts";
@@ -49,6 +50,7 @@ export function checkHistory(history: History, expectations: TaskExpectations): 
     ...checkStories(observations, line),
     ...checkCapacity(line),
     ...checkHolds(line),
+    ...checkNeeds(line),
     ...checkReadings(readings, line),
     ...checkFold(readings, line),
   ];

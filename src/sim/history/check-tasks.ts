@@ -2,9 +2,11 @@
 // outcome. It holds no task that every submit refused. Every assignment that an agent received is in the journal, and
 // no task has more attempts than allowed.
 
+import { isDeepStrictEqual } from "node:util";
 import { taskKey } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { Event, FailureClass, TaskSpec } from "../../state/event.ts";
+import { needsOf, type WrittenNeeds } from "../../state/needs.ts";
 import { refOf } from "../../state/task-rows.ts";
 import type { KnownWhenSent } from "./check-positions.ts";
 import { type CommittedLog, newestRound, type TaskHistory } from "./committed-log.ts";
@@ -198,6 +200,7 @@ const contentFields = [
   ...[
     "kind",
     "role",
+    "affinity",
     "encoding",
     "tokens",
     "deadline",
@@ -212,7 +215,10 @@ const contentFields = [
 function isSameContent({ content, project }: SubmitObserved, spec: TaskSpec): boolean {
   const stored: Readonly<Record<string, unknown>> = { ...spec };
   const differs = (field: string) => (content[field] ?? defaults[field]) !== stored[field];
-  return project === spec.project && !contentFields.some(differs);
+  const needs = needsOf(content["needs"] as WrittenNeeds | undefined);
+  const areEqual =
+    isDeepStrictEqual(needs, spec.needs) && isDeepStrictEqual(content["attributes"], stored["attributes"]);
+  return project === spec.project && areEqual && !contentFields.some(differs);
 }
 
 function stateOf({ stretches }: TaskHistory): string {
