@@ -106,7 +106,9 @@ function labelsText(obstacle: Extract<TaskObstacle, { reason: "no-agent-has-labe
   const lack =
     Object.keys(unmet).length === Object.keys(needs).length
       ? "without these labels"
-      : `and the closest only ${agents === 1 ? "lacks" : "lack"} ${needsText(unmet)}`;
+      : agents === 1
+        ? `and only lacks ${needsText(unmet)}`
+        : `and the closest only lack ${needsText(unmet)}`;
   const some =
     agents === 0 ? "" : ` (${counted(agents, "agent")} ${agents === 1 ? "serves" : "serve"} it ${lack})`;
   return `${unservedText({ ...obstacle, what, flags, drained })}${some}`;

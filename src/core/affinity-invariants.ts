@@ -7,7 +7,7 @@ import type { SwarmState } from "../state/state.ts";
 import type { Invariant } from "./invariant.ts";
 
 export const affinityInvariants: readonly Invariant[] = [
-  { number: 53, name: "affinities", find: affinities },
+  { number: 57, name: "affinities", find: affinities },
 ];
 
 /** At most so many, each under its key, in order of use, none from the future. */

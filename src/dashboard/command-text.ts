@@ -37,7 +37,7 @@ export function tasksCommand(
 
 /** `waggle tasks --state failed,expired --kind count`. */
 export function filterCommand(verb: string, filter: Widened<TaskFilter>, ...more: readonly string[]): string {
-  const { state, kind, project, user, agent, olderThanMs } = filter;
+  const { state, kind, project, user, agent, attributes, olderThanMs } = filter;
   const flag = (name: string, values: readonly string[] | undefined) =>
     values === undefined ? [] : [`--${name}`, values.join(",")];
   return commandOf(
@@ -47,9 +47,18 @@ export function filterCommand(verb: string, filter: Widened<TaskFilter>, ...more
     ...flag("project", project === undefined ? undefined : [project]),
     ...flag("user", user),
     ...flag("agent", agent),
+    ...attributeFlags(attributes),
     ...(olderThanMs === undefined ? [] : ["--older-than", durationFlag(olderThanMs)]),
     ...more,
   );
+}
+
+function attributeFlags(attributes: Readonly<Record<string, string>> = {}): string[] {
+  return Object.entries(attributes).flatMap(([name, value]) => ["--attribute", `${name}=${value}`]);
+}
+
+function needFlags(needs: ActionBodies["submit"]["task"]["needs"] = {}): string[] {
+  return Object.entries(needs).flatMap(([label, values]) => ["--need", `${label}=${values}`]);
 }
 
 export function submitCommand({ task }: ActionBodies["submit"]): string {
@@ -66,6 +75,9 @@ export function submitCommand({ task }: ActionBodies["submit"]): string {
     ...flag("project", task.project),
     ...flag("user", task.user),
     ...flag("role", task.role),
+    ...needFlags(task.needs),
+    ...flag("affinity", task.affinity),
+    ...attributeFlags(task.attributes),
     ...flag("weight", task.weight),
     ...flag("priority", task.priority),
     ...flag("tokens", task.tokens),

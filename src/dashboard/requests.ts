@@ -61,6 +61,11 @@ export const taskQuerySchema = z.strictObject({
   project: project.optional(),
   user: listOf(user),
   agent: listOf(agent),
+  attribute: z
+    .string()
+    .max(limits.attributesBytesMax)
+    .regex(/^[A-Za-z0-9_./-]{1,64}=/, "must be name=value")
+    .optional(),
   olderThanMs: wholeNumber(0, limits.rememberMsMax),
   text: search,
   sort: z.enum(taskSorts).optional(),
@@ -189,6 +194,7 @@ const filterSchema = z
     project: project.optional(),
     user: taskFilterShape.users,
     agent: taskFilterShape.agents,
+    attributes: taskFilterShape.attributes,
     olderThanMs: taskFilterShape.olderThanMs,
   })
   .refine(

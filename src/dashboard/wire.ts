@@ -220,7 +220,7 @@ export interface Overview {
   /** Of online agents. */
   readonly capacity: { readonly used: number; readonly total: number };
   readonly agents: { readonly online: number; readonly busy: number; readonly offline: number };
-  /** By kind, or `kind (role)`. */
+  /** By kind, or `kind (role)`; with needs, `kind with gpu=a100`. */
   readonly queues: Readonly<Record<string, QueueRow>>;
   /** The newest 10, newest first; since this dashboard began, and from the journal's last batches. */
   readonly failures: readonly FailureRow[];
@@ -231,6 +231,8 @@ export interface Overview {
 export interface QueueRow {
   readonly kind: string;
   readonly role?: string;
+  /** `gpu=a100 region=eu,us`: labels that agents must have. */
+  readonly needs?: string;
   readonly waiting: number;
   readonly oldestMs: number;
   /** Online agents that serve the kind. */
@@ -371,11 +373,15 @@ export interface TaskFilter {
   readonly user?: readonly string[];
   /** Agent of the last attempt. */
   readonly agent?: readonly string[];
+  /** Values that the task's attributes must have. */
+  readonly attributes?: Readonly<Record<string, string>>;
   /** Minimum age, ms. */
   readonly olderThanMs?: number;
 }
 
-export interface TaskQuery extends TaskFilter {
+export interface TaskQuery extends Omit<TaskFilter, "attributes"> {
+  /** `name=value` of one attribute. */
+  readonly attribute?: string;
   /** Part of the task's id, kind, user, project or agent, in any case. At most 128 characters. Not usable in actions on
    *  all that match: those take the listed ids. */
   readonly text?: string;
@@ -431,6 +437,10 @@ export interface TaskDetail {
   /** Absent when the journal no longer has the submission. */
   readonly spec?: {
     readonly role?: string;
+    /** `gpu=a100 region=eu,us`. */
+    readonly needs?: string;
+    readonly affinity?: string;
+    readonly attributes?: Readonly<Record<string, string>>;
     readonly weight: number;
     readonly priority: number;
     readonly tokens?: number;
@@ -977,6 +987,10 @@ export interface ActionBodies {
       readonly project?: string;
       readonly user?: string;
       readonly role?: string;
+      /** Accepted value or values by label. */
+      readonly needs?: Readonly<Record<string, string | readonly string[]>>;
+      readonly affinity?: string;
+      readonly attributes?: Readonly<Record<string, string>>;
       readonly payload?: string;
       readonly encoding?: "base64";
       readonly weight?: number;

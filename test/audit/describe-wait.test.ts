@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { describeObstacle } from "../../src/audit/describe-wait.ts";
-import type { AgentStanding } from "../../src/protocol/explain-schemas.ts";
+import type { AgentStanding, TaskObstacle } from "../../src/protocol/explain-schemas.ts";
 
 const noon = () => "noon";
 
@@ -157,6 +157,32 @@ describe("no agent of the cheaper type serves the kind", () => {
   it("with agents away: names an agent to undrain", () => {
     expect(told({ role: "editor", agents: 0, offline: 0, draining: 1, drained: "a1" })).toBe(
       "The only agent that serves ask in role editor by type haiku is draining: `waggle undrain a1`, or start another with --kind ask --role editor --type haiku",
+    );
+  });
+});
+
+describe("no agent has the labels that the task needs", () => {
+  const needs = { gpu: ["a100"], region: ["eu", "us"] };
+  const obstacle = { reason: "no-agent-has-labels", kind: "train", needs, unmet: needs } as const;
+  const away = { agents: 2, offline: 0, draining: 0, nearMisses: [] as string[] };
+  const told = (more: object) =>
+    describeObstacle({ ...obstacle, ...away, ...more } as TaskObstacle, { agents: [] }, noon);
+
+  it("start an agent with the labels, and how many serve the kind without", () => {
+    expect(told({})).toBe(
+      "No agent serves train with gpu=a100 region=eu,us: start an agent with --kind train --label gpu=a100 --label region=eu (2 agents serve it without these labels)",
+    );
+  });
+
+  it("with near misses, and what the closest agents lack", () => {
+    expect(told({ role: "night", unmet: { gpu: ["a100"] }, nearMisses: ["gpu=a1000"], agents: 1 })).toBe(
+      "No agent serves train in role night with gpu=a100 region=eu,us: start an agent with --kind train --role night --label gpu=a100 --label region=eu — did you mean gpu=a1000? (1 agent serves it and only lacks gpu=a100)",
+    );
+  });
+
+  it("with agents away: names an agent to undrain", () => {
+    expect(told({ agents: 0, draining: 1, drained: "a1" })).toBe(
+      "The only agent that serves train with gpu=a100 region=eu,us is draining: `waggle undrain a1`, or start another with --kind train --label gpu=a100 --label region=eu",
     );
   });
 });

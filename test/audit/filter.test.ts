@@ -1,7 +1,8 @@
 // Filters of events.
 
 import { describe, expect, it } from "vitest";
-import { agentOf, matches, taskOf } from "../../src/audit/filter.ts";
+import { agentOf, eventFilter, matches, taskOf } from "../../src/audit/filter.ts";
+import { taskId } from "../../src/ids.ts";
 import { samples } from "./event-factory.ts";
 
 const typesThat = (filter: Parameters<typeof matches>[1]) =>
@@ -47,6 +48,21 @@ describe("a filter", () => {
       "TaskAssigned",
     ]);
     expect(typesThat({ types: [] })).toEqual([]);
+  });
+});
+
+describe("a filter by attributes", () => {
+  it("passes the events of tasks that were submitted or retried with them", () => {
+    const isWanted = eventFilter({ attributes: { ticket: "OPS-1" } });
+    const { TaskSubmitted: submitted, TaskAssigned: assigned, TaskRetried: retried, TermStarted } = samples;
+    const withTicket = (ticket: string) => ({
+      ...submitted,
+      task: { ...submitted.task, attributes: { ticket, team: "a" } },
+    });
+    expect([assigned, withTicket("OPS-2"), assigned, TermStarted].filter(isWanted)).toEqual([]);
+    const all = [withTicket("OPS-1"), assigned, { ...assigned, task: taskId("t2") }, TermStarted];
+    expect(all.filter(isWanted)).toEqual(all.slice(0, 2));
+    expect(isWanted({ ...retried, task: withTicket("OPS-1").task })).toBe(true);
   });
 });
 

@@ -90,6 +90,23 @@ it.each<[HealthRule, string, Partial<StatusResponse>, RegExp, string]>([
     "waggle agent --kind count --exec COMMAND",
   ],
   [
+    "nobody-capable",
+    "critical",
+    { queues: [queue({ agents: 0, oldestMs: 0, needs: { gpu: ["a100", "h100"] } })] },
+    /^3 tasks of kind count with gpu=a100,h100 wait, and no agent online that serves it has these labels$/,
+    "waggle agent --kind count --label gpu=a100 --exec COMMAND",
+  ],
+  [
+    "overloaded",
+    "attention",
+    {
+      agents: [{ ...full, labels: { gpu: "a100" } }, anAgent("a2", {})],
+      queues: [queue({ needs: { gpu: ["a100"] } })],
+    },
+    /^3 tasks of kind count with gpu=a100 wait for up to 30 s, and every agent for it is full$/,
+    "waggle agent --kind count --label gpu=a100 --exec COMMAND",
+  ],
+  [
     "nobody-free",
     "critical",
     { queues: [queue()], agents: [anAgent("a1", { draining: true })] },

@@ -4,12 +4,13 @@ import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/clock.ts";
 import { scanTasks, type TaskQuery, TaskScans } from "../../src/coordinator/queries/task-scan.ts";
-import { instant } from "../../src/ids.ts";
+import { instant, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { taskSorts } from "../../src/protocol/task-list-schemas.ts";
 import { AgedMap } from "../../src/state/aged-map.ts";
 import type { EndedTask } from "../../src/state/ended-task.ts";
 import type { SwarmState } from "../../src/state/state.ts";
+import { submit, Turns } from "../support/turns.ts";
 
 /** Ended tasks that count reads of their position in the order. */
 function endedTasks(count: number, reads: { n: number }): SwarmState {
@@ -80,6 +81,47 @@ describe("a scan of tasks", () => {
     }[sort];
     expect(seen).toEqual(best.map((n) => `t${n}`));
   });
+});
+
+it("finds live and ended tasks by equal attributes, whatever the values hold", () => {
+  const turns = new Turns();
+  const attributes = [
+    { ticket: "OPS-1", team: "a" },
+    { ticket: "OPS-1" },
+    { ticket: "OPS-10" },
+    { note: '"ticket":"OPS-1"', other: "ticket" },
+    { team: "a\\", ticket: 'say "hi"\n' },
+  ];
+  const ids = attributes.flatMap((_, n) => [`live${n}`, `ended${n}`]);
+  turns.turn(
+    ...ids.map((id, at) => {
+      const own = attributes[Math.floor(at / 2)];
+      return submit({ id: taskId(id), ...(own === undefined ? {} : { attributes: own }) });
+    }),
+    submit({ id: taskId("without") }),
+  );
+  turns.turn(
+    ...ids
+      .filter((id) => id.startsWith("ended"))
+      .map((id) => ({ type: "CancelTask", project: projectId("p"), task: taskId(id), round: 1 }) as const),
+  );
+  const found = (wanted: Record<string, string>) => {
+    const scan = scanTasks(turns.state, aQuery({ filter: { attributes: wanted }, sort: "submitted" }));
+    let step = scan.next();
+    while (!step.done) step = scan.next();
+    expect(step.value.total).toBe(step.value.tasks.length);
+    return step.value.tasks;
+  };
+  const idsOf = (wanted: Record<string, string>) => found(wanted).map(({ task }) => task);
+  expect(idsOf({ ticket: "OPS-1" })).toEqual(["live0", "ended0", "live1", "ended1"]);
+  expect(idsOf({ ticket: "OPS-1", team: "a" })).toEqual(["live0", "ended0"]);
+  expect(idsOf({ other: "ticket" })).toEqual(["live3", "ended3"]);
+  expect(idsOf({ ticket: 'say "hi"\n' })).toEqual(["live4", "ended4"]);
+  expect(idsOf({ constructor: "x" })).toEqual([]);
+  expect(found({ ticket: "OPS-10" }).map((row) => row.attributes)).toEqual([
+    { ticket: "OPS-10" },
+    { ticket: "OPS-10" },
+  ]);
 });
 
 describe("the scans of a coordinator", () => {

@@ -13,6 +13,7 @@ import {
   assignmentNumber,
   attemptNumber,
   batchIndex,
+  type Instant,
   incarnation,
   instant,
   kind,
@@ -23,7 +24,13 @@ import {
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { EndedTask } from "../../src/state/ended-task.ts";
-import { emptyState, type OpenAttempt, type SwarmState, type TaskRow } from "../../src/state/state.ts";
+import {
+  type AffinityRow,
+  emptyState,
+  type OpenAttempt,
+  type SwarmState,
+  type TaskRow,
+} from "../../src/state/state.ts";
 import { aRef, endedTask, liveTask, putEnded } from "../support/task-refs.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
@@ -445,6 +452,36 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     },
   ],
   [
+    57,
+    "an affinity is kept under another key",
+    (state) => {
+      state.affinityByKey.set("p elsewhere", anAffinity("s", state.at));
+    },
+  ],
+  [
+    57,
+    "an affinity was used in the future",
+    (state) => {
+      state.affinityByKey.set("p s", anAffinity("s", instant(state.at + 1)));
+    },
+  ],
+  [
+    57,
+    "affinities are out of order of use",
+    (state) => {
+      state.affinityByKey.set("p s1", anAffinity("s1", state.at));
+      state.affinityByKey.set("p s2", anAffinity("s2", instant(state.at - 1)));
+    },
+  ],
+  [
+    57,
+    "more affinities are remembered than the maximum",
+    (state) => {
+      for (let at = 0; at <= limits.affinitiesMax; at += 1)
+        state.affinityByKey.set(`p s${at}`, anAffinity(`s${at}`, state.at));
+    },
+  ],
+  [
     14,
     "a timer is overdue",
     (state) => {
@@ -473,6 +510,10 @@ const breaks: readonly (readonly [number, what: string, doIt: (state: SwarmState
     },
   ],
 ];
+
+function anAffinity(affinity: string, usedAt: Instant): AffinityRow {
+  return { project: projectId("p"), affinity, agent: agentId("a1"), usedAt };
+}
 
 const steps: readonly (readonly [number, what: string, doIt: (state: SwarmState) => void])[] = [
   [
@@ -619,7 +660,7 @@ describe("the checkers", () => {
   it("stand in docs/invariants.md with their numbers and names", () => {
     const page = readFileSync(fileURLToPath(new URL("../../docs/invariants.md", import.meta.url)), "utf8");
     const numbers = new Set([...breaks, ...steps].map(([number]) => number));
-    const here = [...Array.from({ length: 18 }, (_, at) => at + 1), 53];
+    const here = [...Array.from({ length: 18 }, (_, at) => at + 1), 53, 57];
     expect([...numbers].sort((a, b) => a - b)).toEqual(here);
     for (const number of numbers) expect(page).toMatch(new RegExp(`^\\| ${number} \\|`, "m"));
   });

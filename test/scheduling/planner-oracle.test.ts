@@ -92,10 +92,10 @@ describe("a round", () => {
       ...["project's budget: alert", "project's budget: downgrade"],
       ...["global budget: alert", "global budget: downgrade"],
       ...["project by starvation-limit", "project by guarantee", "user by starvation-limit"],
-      ...["only", "in-flight", "longest-idle", "joined", "id", "probe"],
+      ...["only", "affinity", "in-flight", "longest-idle", "joined", "id", "probe"],
       ...["offline", "draining", "full", "unresponsive", "suspended", "rate-limited"],
       ...["online", "offline", "with a backlog"].map((how) => `without kinds, ${how}`),
-      ...["failed-this-task", "wrong-kind", "wrong-role", "wrong-type"],
+      ...["failed-this-task", "wrong-kind", "wrong-role", "wrong-type", "label"],
     ];
     expect(wanted.filter((what) => !seen.has(what))).toEqual([]);
     expect(seen.get("ranked")).toBeGreaterThan(seeds / 2);

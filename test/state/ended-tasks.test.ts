@@ -5,6 +5,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { agentId, batchIndex, instant, kind, projectId, taskId, userId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
 import { recordsPerPage } from "../../src/state/ended-page.ts";
 import type { EndedTask } from "../../src/state/ended-task.ts";
 import { EndedTasks } from "../../src/state/ended-tasks.ts";
@@ -80,6 +81,7 @@ const aTask: fc.Arbitrary<EndedTask> = fc.record({
   roundIdx: fc.maxSafeNat().map(batchIndex),
   endedAt: fc.maxSafeInteger().map(instant),
   endedIdx: fc.maxSafeNat().map(batchIndex),
+  attributes: fc.option(aText, { nil: undefined }),
 });
 
 describe("ended tasks", () => {
@@ -102,6 +104,20 @@ describe("ended tasks", () => {
         both.check();
       }),
     );
+  });
+
+  it("keep the attributes of the tasks that ended last, in a bounded size", () => {
+    const ended = new EndedTasks();
+    const attributes = JSON.stringify({ note: "x".repeat(limits.attributesBytesMax - 11) });
+    const most = Math.floor(limits.rememberedAttributesMax / (attributes.length + limits.attributesOverhead));
+    for (let n = 0; n < most + 5; n += 1) ended.add(anEndedTask({ id: taskId(`t${n}`), attributes }));
+    const withAttributes = [...ended.values()].filter((task) => task.attributes !== undefined);
+    expect(withAttributes).toHaveLength(most);
+    expect(withAttributes[0]?.id).toBe("t5");
+    expect(ended.attributesSize).toBeLessThanOrEqual(limits.rememberedAttributesMax);
+    for (const { id } of withAttributes) ended.delete(aRef(id));
+    expect(ended.attributesSize).toBe(0);
+    expect(ended.size).toBe(5);
   });
 
   it("keep their places and order over many pages, gaps, and rounds", () => {

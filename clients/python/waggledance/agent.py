@@ -34,12 +34,14 @@ def key_of(attempt):
 
 
 class Attempt:
-    """What a handler gets: `id`, `attempt`, `kind`, `project`, `user`, `payload` (text or bytes), `aborted` (an Event)."""
+    """What a handler gets: `id`, `attempt`, `kind`, `project`, `user`, `attributes` (a dict of texts), `payload` (text or
+    bytes), `aborted` (an Event)."""
 
     def __init__(self, agent, assignment, incarnation):
         self.agent, self.assignment, self.incarnation, self.key = agent, assignment, incarnation, key_of(assignment)
         self.project, self.id, self.attempt = self.key
         self.kind, self.user = assignment["kind"], assignment["user"]
+        self.attributes = assignment.get("attributes", {})
         self.payload = decoded(assignment["payload"], assignment.get("encoding"))
         self.aborted, self.is_revoked, self.tokens, self.slots = threading.Event(), False, None, []
         self.lock, self.waiting, self.sent, self.sent_at, self.timer = threading.Lock(), [], 0, 0.0, None

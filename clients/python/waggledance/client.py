@@ -208,7 +208,9 @@ class Swarm:
 
     def submit(self, kind, payload=None, *, project=None, timeout=PATIENCE_SECONDS, **fields):
         """Submits a task: text as is, bytes as base64, other payloads as JSON. `fields` are those of the wire: id, user,
-        role, weight, priority, tokens, deadline, notBefore, maxAttempts, timeoutMs, stallMs, stream.
+        role, needs, affinity, attributes, weight, priority, tokens, deadline, notBefore, maxAttempts, timeoutMs, stallMs,
+        stream. For example `needs={"gpu": "a100", "region": ["eu", "us"]}, affinity="session-42"`. The handle's `warnings`
+        say what keeps an accepted task waiting: no agent of its kind, or none with the labels it needs.
 
         @raises WaggleError of the refusal; WAGGLE_NO_LEADER after `timeout` seconds: then submit the same `id` again"""
         fields = {"id": fresh(), "user": self.user, **fields, "kind": kind}
@@ -224,6 +226,7 @@ class Swarm:
         if not answer["ok"]:
             self.tasks.pop((task.project, task.id), None)
             raise error_of(answer)
+        task.warnings = answer.get("warnings", [])
         return task
 
     def task(self, id, project=None):
@@ -232,7 +235,8 @@ class Swarm:
         return self.tasks.setdefault(key, Task(self, *key))
 
     def query(self, what, message=None, project="_"):
-        """`status`, `task`, `explain`, `slots` or `settings` (docs/protocol.md) of a project; `_` is the swarm."""
+        """`status`, `task`, `tasks`, `explain`, `slots` or `settings` (docs/protocol.md) of a project; `_` is the swarm.
+        `query("tasks", {"attributes": {"ticket": "OPS-17"}})` finds tasks by their attributes."""
         return self.nats.ask(f"{self.prefix}.project.{project}.query.{what}", message or {})
 
     def events(self, start=1, *, follow=False, project="_"):
@@ -259,7 +263,7 @@ class Swarm:
 
     def agent(self, kinds, handler, *, max_concurrent=1, id=None, group="_", **profile):
         """Starts an agent, and waits until a leader accepts it. `handler(task)` gets an `Attempt`; it returns the result,
-        or yields its parts. `profile`: role, type, labels. Leaving it as a context manager drains it."""
+        or yields its parts. `profile`: role, type, labels={"gpu": "a100"}. Leaving it as a context manager drains it."""
         id = id or f"{socket.gethostname().split('.')[0]}-py-{fresh()[:6]}"
         from .agent import Agent
 
@@ -301,7 +305,7 @@ class Task:
 
     def __init__(self, swarm, project, id):
         self.swarm, self.project, self.id, self.ended, self.log = swarm, project, id, None, []
-        self.changed, self.ask_now, self.attempt = threading.Condition(), threading.Event(), 0
+        self.changed, self.ask_now, self.attempt, self.warnings = threading.Condition(), threading.Event(), 0, []
 
     def result(self, timeout=None):
         """Text or bytes, empty without a result. @raises WaggleError WAGGLE_TASK_FAILED and so on; WAGGLE_WAIT_TIMED_OUT: the task goes on"""

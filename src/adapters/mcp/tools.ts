@@ -7,6 +7,7 @@ import type { JournaledEvent } from "../../audit/journaled-event.ts";
 import { healthFrom } from "../../client/health.ts";
 import { WaitTimedOutError } from "../../client/task-errors.ts";
 import type { TaskHandle } from "../../client/task-handle.ts";
+import type { TaskRequest } from "../../client/task-request.ts";
 import { resultOf } from "../../client/task-result.ts";
 import type { TaskExplanation } from "../../client/task-stories.ts";
 import { systemRandom } from "../../clock.ts";
@@ -35,6 +36,9 @@ interface SubmitInput {
   readonly project?: string;
   readonly user?: string;
   readonly role?: string;
+  readonly needs?: NonNullable<TaskRequest["needs"]>;
+  readonly affinity?: string;
+  readonly attributes?: NonNullable<TaskRequest["attributes"]>;
   readonly priority?: number;
   readonly tokens?: number;
   readonly maxAttempts?: number;
@@ -68,6 +72,13 @@ const submit = toolOf<SubmitInput>({
     project: z.string().describe("project that the task counts for; default: that of the server"),
     user: z.string().describe("user that the task counts for; default: that of the server"),
     role: z.string().describe("only agents of this role"),
+    needs: z
+      .record(z.string(), z.union([z.string(), z.array(z.string())]))
+      .describe('only agents with these labels: by label the accepted value or values, as {"gpu": "a100"}'),
+    affinity: z
+      .string()
+      .describe("key of a session or the like: prefers the agent that ran the last task with the key"),
+    attributes: z.record(z.string(), z.string()).describe("values of your own by name, at most 4 KiB"),
     priority: z.int().describe("lower runs first; default 100"),
     tokens: z.int().min(0).describe("estimate of the tokens of an attempt, for budgets"),
     maxAttempts: z.int().min(1).max(limits.maxAttemptsMax).describe("default 3"),

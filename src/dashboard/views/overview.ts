@@ -3,6 +3,7 @@
 import { type Health, healthOf } from "../../audit/health.ts";
 import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
+import { needsText } from "../../state/needs.ts";
 import type { ActivityBook } from "../activity-book.ts";
 import { defined } from "../defined.ts";
 import type { HistoryRing } from "../history.ts";
@@ -52,12 +53,15 @@ export function capacityOf({ agents }: StatusResponse): Overview["capacity"] {
   return { used, total };
 }
 
-function queueName({ kind, role }: StatusResponse["queues"][number]): string {
-  return role === undefined ? kind : `${kind} (${role})`;
+function queueName({ kind, role, needs }: StatusResponse["queues"][number]): string {
+  const ofRole = role === undefined ? kind : `${kind} (${role})`;
+  return needs === undefined ? ofRole : `${ofRole} with ${needsText(needs)}`;
 }
 
-function queueRow({ kind, role, waiting, oldestMs, agents }: StatusResponse["queues"][number]): QueueRow {
-  return { kind, ...defined({ role }), waiting, oldestMs: Math.round(oldestMs), agents };
+function queueRow(queue: StatusResponse["queues"][number]): QueueRow {
+  const { kind, role, waiting, oldestMs, agents } = queue;
+  const needs = queue.needs === undefined ? undefined : needsText(queue.needs);
+  return { kind, ...defined({ role, needs }), waiting, oldestMs: Math.round(oldestMs), agents };
 }
 
 export function healthView({ level, verdict, next, areas, findings }: Health): HealthView {

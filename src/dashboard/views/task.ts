@@ -7,6 +7,7 @@ import type { AttemptStory, StoryLine } from "../../audit/story.ts";
 import type { AcceptedTaskStatus } from "../../client/task-stories.ts";
 import { limits } from "../../limits.ts";
 import type { TaskWait } from "../../protocol/explain-schemas.ts";
+import { needsText } from "../../state/needs.ts";
 import { taskCommand } from "../command-text.ts";
 import { defined } from "../defined.ts";
 import type {
@@ -81,9 +82,20 @@ function eventsCommand({ task, project }: { readonly task: string; readonly proj
 
 function specOf(spec: NonNullable<StoryLine["spec"]>): NonNullable<TaskDetail["spec"]> {
   const { role, weight, priority, tokens, deadline, notBefore, maxAttempts, timeoutMs, stallMs } = spec;
-  const { payload, encoding } = spec;
+  const { payload, encoding, affinity, attributes } = spec;
+  const needs = spec.needs === undefined ? undefined : needsText(spec.needs);
   return {
-    ...defined({ role, tokens, deadlineAt: deadline, notBeforeAt: notBefore, stallMs, encoding }),
+    ...defined({
+      role,
+      needs,
+      affinity,
+      attributes,
+      tokens,
+      deadlineAt: deadline,
+      notBeforeAt: notBefore,
+      stallMs,
+      encoding,
+    }),
     ...{ weight, priority, maxAttempts, timeoutMs },
     payloadBytes: sizeOf(payload, encoding),
   };

@@ -14,7 +14,8 @@ export async function tasksView(
   swarm: Pick<Swarm, "taskPage">,
   query: Widened<TaskQuery>,
 ): Promise<TaskPage> {
-  const { text, sort, limit, after, ...filter } = query;
+  const { text, sort, limit, after, attribute, ...rest } = query;
+  const filter = { ...rest, ...attributesIn(attribute) };
   if (text !== undefined) return await searched(swarm, query, text.toLowerCase());
   const page = await swarm.taskPage({
     ...optionsOf(query),
@@ -65,6 +66,13 @@ async function searched(
   }
 }
 
+/** Of the address: `ticket=OPS-17`. */
+function attributesIn(attribute: string | undefined) {
+  if (attribute === undefined) return {};
+  const at = attribute.indexOf("=");
+  return { attributes: { [attribute.slice(0, at)]: attribute.slice(at + 1) } };
+}
+
 function placeIn(cursor: string | undefined): { skip: number; after: string | undefined } {
   if (cursor === undefined) return { skip: 0, after: undefined };
   const [, skip, after] = /^(\d{1,4})\.(.*)$/s.exec(cursor) ?? [];
@@ -85,10 +93,12 @@ function optionsOf({
   project,
   user,
   agent,
+  attribute,
   olderThanMs,
   sort,
 }: Widened<TaskQuery>): TaskListOptions {
   return {
+    ...attributesIn(attribute),
     ...defined({ state, kind, project, user, agent, olderThanMs, sort }),
     timeoutMs: limits.dashboardActionMs,
   };

@@ -1,5 +1,5 @@
 // Recounts, along the journal, the labels of agents, the needs of tasks, and who ran the last task of an affinity
-// (invariant 54). A task goes to an agent with the labels it needs, and by affinity only to the last agent of that
+// (invariant 58). A task goes to an agent with the labels it needs, and by affinity only to the last agent of that
 // affinity. On purpose none of the code under test.
 
 import { taskKey } from "../../ids.ts";

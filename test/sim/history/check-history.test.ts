@@ -368,6 +368,21 @@ describe("a violation planted on purpose", () => {
     expect(names({ journal: held })).toContain("P7 holds");
   });
 
+  it("an assignment to an agent without the labels, or by an affinity that is another agent's", () => {
+    const needy = edited((event) =>
+      event.type === "TaskSubmitted"
+        ? [{ ...event, task: { ...event.task, needs: { gpu: ["a100"] } } }]
+        : [event],
+    );
+    expect(names({ journal: needy })).toContain("P7 needs");
+    const favoured = edited((event) =>
+      event.type === "TaskAssigned"
+        ? [{ ...event, receipt: { ...event.receipt, decidedBy: "affinity" } }]
+        : [event],
+    );
+    expect(names({ journal: favoured })).toContain("P7 needs");
+  });
+
   it("a program whose every call is refused, though the task was accepted", () => {
     const call = { kind: "call", node: "client", task: "default/waiting", sentMs: 0, heardMs: 1 } as const;
     const no: Observation = { ...call, refused: "WAGGLE_UNREACHABLE" };

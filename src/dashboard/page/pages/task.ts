@@ -346,6 +346,8 @@ function facts({ spec, commands, task, isReading }: TaskDetail): View {
       ? [["Submission", isReading ? "being read from the journal" : "the journal no longer keeps it"]]
       : [
           ["Role", spec.role ?? "any"],
+          ["Needs", spec.needs],
+          ["Affinity", spec.affinity],
           ["Weight, priority", `${spec.weight}, ${spec.priority}`],
           ["Payload", bytes(spec.payloadBytes)],
           ["Timeout", duration(spec.timeoutMs)],
@@ -368,6 +370,10 @@ function facts({ spec, commands, task, isReading }: TaskDetail): View {
       <dl class="facts">
         <dt>Project</dt><dd>${task.project}</dd><dt>User</dt><dd>${task.user}</dd><dt>Kind</dt><dd>${task.kind}</dd>
         ${more.flatMap(([name, value]) => (value === undefined ? [] : [html`<dt key=${name}>${name}</dt><dd>${value}</dd>`]))}
+        ${Object.entries(spec?.attributes ?? {}).map(([name, value]) => {
+          const attribute = `${name}=${value}`;
+          return html`<dt key=${`attribute ${name}`}>${name}</dt><dd><a href=${href(["tasks"], { attribute })}>${value}</a></dd>`;
+        })}
       </dl>
     </div>
     <div class="card pad">

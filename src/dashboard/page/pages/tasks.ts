@@ -18,7 +18,7 @@ import { taskBadge } from "../ui/tone.ts";
 import { type Placement, VirtualList } from "../ui/virtual-list.ts";
 import { useLive } from "../use-live.ts";
 
-const filterNames = ["text", "state", "kind", "project", "user", "agent", "sort"] as const;
+const filterNames = ["text", "state", "kind", "project", "user", "agent", "attribute", "sort"] as const;
 const sorts = [
   ["", "Newest first"],
   ["oldest", "Oldest first"],
@@ -121,6 +121,16 @@ function FilterBar({ counts }: { readonly counts: TaskCounts | undefined }): Vie
     ${select({ name: "project", any: "Any project", values: counts?.projects, filters, choose })}
     ${select({ name: "user", any: "Any user", values: counts?.users, filters, choose })}
     ${select({ name: "agent", any: "Any agent", values: counts?.agents, filters, choose })}
+    <input
+      type="search"
+      placeholder="Attribute: name=value"
+      aria-label="attribute"
+      value=${filters["attribute"] ?? ""}
+      onChange=${(event: Event) => {
+        const { value } = event.target as HTMLInputElement;
+        router.filter({ attribute: /^[A-Za-z0-9_./-]{1,64}=/.test(value) ? value : undefined });
+      }}
+    />
     <select aria-label="Order" onChange=${choose("sort")}>
       ${sorts.map(([value, label]) => html`<option value=${value} selected=${(filters["sort"] ?? "") === value}>${label}</option>`)}
     </select>
@@ -254,19 +264,22 @@ function actions(dashboard: Dashboard, { state, filters, chosen, done, clear }: 
 }
 
 function words(filters: Filters): string {
-  return ["state", "kind", "project", "user", "agent"]
+  return ["state", "kind", "project", "user", "agent", "attribute"]
     .flatMap((name) => (filters[name] ? [`${name} ${filters[name]?.replaceAll(",", " or ")}`] : []))
     .join(", ");
 }
 
 /** Filter for an action on all matching tasks; undefined without a condition. */
-function filterOf({ text, state, kind, project, user, agent }: Filters): TaskFilter | undefined {
+function filterOf(filters: Filters): TaskFilter | undefined {
+  const { text, state, kind, project, user, agent, attribute } = filters;
+  const [name, ...value] = attribute?.split("=") ?? [];
   const filter: TaskFilter = {
     ...(state ? { state: state.split(",") as TaskState[] } : {}),
     ...(kind ? { kind: kind.split(",") } : {}),
     ...(project ? { project } : {}),
     ...(user ? { user: user.split(",") } : {}),
     ...(agent ? { agent: agent.split(",") } : {}),
+    ...(name ? { attributes: { [name]: value.join("=") } } : {}),
   };
   return text || Object.keys(filter).length === 0 ? undefined : filter;
 }
