@@ -514,6 +514,8 @@ export const limits = {
   affinitiesMax: 50_000,
   /** Agents whose labels are compared with the needs of a submitted task, for a warning. */
   labelledAgentsComparedMax: 100,
+  /** Values of one label that a warning or an explanation names. */
+  labelValuesShownMax: 3,
   /** Comparisons of labels with needs for one answer of `status`: some 5 ms. */
   statusLabelsComparedMax: 200_000,
 

@@ -1,5 +1,5 @@
-// Filters events by task, kind, attributes, agent, project and type, and extracts the task and the agent that an event names. Not
-// here: payloads and results (contents.ts).
+// Filters events by task, kind, attributes, agent, project and type, and extracts the task and the agent that an event
+// names. Not here: payloads and results (contents.ts).
 
 import { projectOf } from "../core/effect.ts";
 import { type TaskRef, taskKey } from "../ids.ts";

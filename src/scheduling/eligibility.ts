@@ -30,10 +30,10 @@ export interface Demand extends Calling {
 export type Standing = "feasible" | "probe" | IneligibleReason;
 
 /**
- * Agents that could have a task of one kind, role, needs and type in the long run, with or without free capacity now. The set
- * has the live agents (online, not draining) that are neither on hold nor suspended for the kind. Without such agents
- * it has the suspended agents that are not on hold; without those, all live agents. Unresponsive agents are included:
- * an unresponsive agent is expected back, and waiting costs a task no attempt.
+ * Agents that could have a task of one kind, role, needs and type in the long run, with or without free capacity now.
+ * The set has the live agents (online, not draining) that are neither on hold nor suspended for the kind. Without such
+ * agents it has the suspended agents that are not on hold; without those, all live agents. Unresponsive agents are
+ * included: an unresponsive agent is expected back, and waiting costs a task no attempt.
  */
 export interface Peers {
   readonly agents: readonly AgentRow[];

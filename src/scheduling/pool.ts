@@ -1,8 +1,8 @@
 // The agents of one kind, for tasks of one role and with the same needs, or of one agent type after a downgrade. Ranks
 // agents that may have a task, and counts the others by reason. Kept from round to round by agent-index.ts.
 //
-// A pool with needs holds the agents with the labels alone: labels last as long as a contender, and thousands of pools
-// with few agents each must not cost as much as thousands with all.
+// A pool with needs holds the agents with the labels alone, for labels last as long as a contender. So thousands of
+// pools cost as much as their agents are many, and not thousands of times the swarm.
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";

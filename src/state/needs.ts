@@ -1,6 +1,7 @@
 // What a task asks of its agent's labels: for each named label one of the accepted values. Pure. Not here: the check of
 // sent needs (protocol/schemas.ts), the choice of an agent (scheduling/eligibility.ts).
 
+import { limits } from "../limits.ts";
 import { nearMisses } from "./near-miss.ts";
 
 /** Values by name, of an agent. */
@@ -73,12 +74,9 @@ export function isSameNeeds(a: Needs | undefined, b: Needs | undefined): boolean
 export interface UnmetNeeds {
   /** The needs that the closest agents do not meet: those with the fewest. */
   readonly unmet: Needs;
-  /** `gpu=h100`: labels of agents that resemble the unmet needs. At most 3 of each need. */
+  /** `gpu=h100`: labels of agents that resemble the unmet needs, at most `limits.labelValuesShownMax` of each. */
   readonly nearMisses: readonly string[];
 }
-
-/** Values shown of one label. */
-const valuesShownMax = 3;
 
 /** Compares needs with the labels of all agents that would serve otherwise; none of them meets the needs. */
 export function unmetNeeds(needs: Needs, agents: Iterable<Labels>): UnmetNeeds {
@@ -118,6 +116,6 @@ function resembling(
 function shownOf(label: string, values: readonly string[]): string[] {
   return [...values]
     .sort()
-    .slice(0, valuesShownMax)
+    .slice(0, limits.labelValuesShownMax)
     .map((value) => needsText({ [label]: [value] }));
 }

@@ -1,6 +1,6 @@
-// Where queued tasks wait: queue (kind, role and needs) → project → user → tasks, partitioned by the agents that failed them.
-// Each level keeps the order of turns (docs/scheduling.md). Every change of a queue goes through this file. Not here:
-// whose turn is next (scheduling/turn-order.ts), the rest of a task's row (task-rows.ts).
+// Where queued tasks wait: queue (kind, role and needs) → project → user → tasks, partitioned by agents that failed
+// them. Each level keeps the order of turns (docs/scheduling.md). Every change of a queue goes through this file. Not
+// here: whose turn is next (scheduling/turn-order.ts), the rest of a task's row (task-rows.ts).
 
 import { assert } from "../assert.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
