@@ -278,6 +278,14 @@ const messages: readonly WireMessage[] = [
     answer: slots.acquireResponseSchema,
   },
   {
+    name: "touch",
+    subject: "agent.{group}.{agent}.touch",
+    direction: "receive",
+    summary: "Start the idle time of held slots anew.",
+    schema: slots.touchRequestSchema,
+    answer: slots.touchResponseSchema,
+  },
+  {
     name: "release",
     subject: "agent.{group}.{agent}.release",
     direction: "receive",

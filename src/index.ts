@@ -3,6 +3,7 @@
 // `waggledance/machines`.
 
 export type { Agent, AgentOptions, TypedAgentOptions } from "./agent/agent.ts";
+export { currentAttempt } from "./agent/current-attempt.ts";
 export { type ExecOptions, execHandler } from "./agent/exec.ts";
 export {
   type Handler,
@@ -14,7 +15,8 @@ export {
 } from "./agent/handler.ts";
 export type { HoldScopeOption, InfrastructureErrorOptions } from "./agent/hold-options.ts";
 export { type HttpOptions, httpHandler } from "./agent/http.ts";
-export type { AcquireOptions, Slot } from "./agent/slots.ts";
+export type { SlotReport } from "./agent/slot-usage.ts";
+export type { AcquireOptions, ServedTask, Slot, SlotTicket } from "./agent/slots.ts";
 export type { StandardSchema } from "./agent/standard-schema.ts";
 export type { TypedHandler, TypedHandlerTask } from "./agent/typed-handler.ts";
 export {
@@ -26,6 +28,7 @@ export {
   type TaskInputOf,
   type TypedKind,
 } from "./agent/typed-kind.ts";
+export type { WrapOptions } from "./agent/wraps.ts";
 export type { Health, HealthArea, HealthFinding, HealthLevel, HealthRule } from "./audit/health.ts";
 export type { AskOptions } from "./client/asker.ts";
 export type { AttemptLog } from "./client/attempt-logs.ts";
@@ -51,7 +54,6 @@ export type { ReadStream } from "./client/read-stream.ts";
 export type { RescheduleOptions, RescheduleOutcome } from "./client/reschedules.ts";
 export type { RetryOptions, RetryOutcome } from "./client/retries.ts";
 export type { RevokeOptions, RevokeOutcome } from "./client/revokes.ts";
-export type { WrapOptions } from "./client/slot-agent.ts";
 export type { SubmitAck } from "./client/submit-ack.ts";
 export type { SubmitOutcome } from "./client/submit-many.ts";
 export type {

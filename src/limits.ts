@@ -539,10 +539,20 @@ export const limits = {
   // --- slots ----------------------------------------------------------------------------------
   /** Default of LOCO's `maxWaiters`: a further request for the same resource is refused. */
   waitersPerResourceMax: 100,
+  /** Default of the slots of a resource that no operator has set, where resources are open. */
+  slotsDefault: 4,
   /** Slots of one slot lease, repeated names included: each request is checked whenever a slot becomes free. */
   slotsPerLeaseMax: 16,
   /** Slot leases that an agent may hold or wait for: a heartbeat lists all leases. */
   slotLeasesPerAgentMax: 1_024,
+  /** Idle time of a slot lease: heartbeats are a second apart, and a client touches four times per idle time. */
+  slotIdleMsMin: 1_000,
+  slotIdleMsMax: 24 * 3_600_000,
+  /** A touch is journaled only if it moves the end of the idle time by this share: a client may touch per chunk. */
+  slotTouchShare: 1 / 8,
+  /** A client sends at most so many touches per idle time of a slot. */
+  slotTouchesPerIdleTime: 4,
+  slotLabelCharactersMax: 128,
   /** Holders, and waiters, of a resource in `status`. */
   slotPartiesShownMax: 16,
   /** Ended handles that are remembered, to distinguish a second release from a release of an unknown handle. */

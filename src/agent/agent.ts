@@ -30,10 +30,12 @@ import type { AgentProfile, SessionNotice } from "./link.ts";
 import { abortSignal, callback, readerOf } from "./options.ts";
 import { Runner, type RunnerCounts } from "./runner.ts";
 import { AgentSession } from "./session.ts";
-import { type AcquireOptions, type Slot, Slots } from "./slots.ts";
+import type { SlotReport } from "./slot-usage.ts";
+import { type AcquireOptions, readSlotLease, type Slot, Slots, type SlotTicket, ticketOf } from "./slots.ts";
 import { StandIn, type StandInServer } from "./stand-in.ts";
 import { handlerOf, type TypedHandler } from "./typed-handler.ts";
 import { isTypedKind, type TypedKind } from "./typed-kind.ts";
+import { checkWrapOrder, type WrapOptions, wrapWork } from "./wraps.ts";
 
 export interface AgentOptions {
   /** Unique per process, 1–64 characters of `[A-Za-z0-9_-]`: a process that joins later with the same id fences
@@ -95,17 +97,25 @@ export interface Agent extends AsyncDisposable {
    *  resource named twice counts as two slots.
    *  @throws InvalidMessageError naming the field
    *  @throws BackpressureError when the queue of the resource is full
-   *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER`,
-   *    `WAGGLE_ACQUIRE_TIMED_OUT`
+   *  @throws BudgetExceededError when a budget in mode `reject` has too little left for `tokens`
+   *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_TIMED_OUT`;
+   *    `WAGGLE_UNKNOWN_PROJECT`; `WAGGLE_OVER_BUDGET` when a hard budget is smaller than `tokens`;
+   *    `WAGGLE_ACQUIRE_ORDER` inside a `wrap`, and for a `holder` that holds slots
    *  @throws NoLeaderError when no leader answered within `limits.askTimeoutMs`, 30 s; after a first answer,
    *    the wait outlasts the absence of a leader
    *  @throws UnreachableError when the agent has ended; the reason of `options.signal` */
   acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot>;
+  /** Runs `work` while holding slots, as `Swarm.wrap` does for the connection. */
+  wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, options: WrapOptions): Promise<Result>;
+  /** Acquires slots for `releaseHandle`, for frameworks whose callbacks begin and end work in different places.
+   *  @throws as `acquire` */
+  acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<SlotTicket>;
   /** Releases all slots of a handle, also of one acquired elsewhere in this agent's name. Idempotent. Resolves
    *  when the release is journaled, and after at most 5 s; without an answer of a leader, the release continues
    *  in the background.
-   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` */
-  releaseHandle(handle: string): Promise<void>;
+   *  @param report tokens used under the slots
+   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE`; InvalidMessageError naming the field of the report */
+  releaseHandle(handle: string | SlotTicket, report?: SlotReport): Promise<void>;
   /** Accepts nothing new, finishes its attempts, then leaves. Without a leader, an agent with unreported
    *  results keeps trying and logs the wait; an agent without results ends within about 6 s. */
   drain(): Promise<void>;
@@ -182,6 +192,7 @@ class LinkedAgent implements Agent {
   readonly id: AgentId;
   readonly joined: Promise<void>;
   readonly closed: Promise<WaggleError | undefined>;
+  readonly #swarm: SwarmId;
   readonly #runner: Runner;
   readonly #slots: Slots;
   readonly #session: AgentSession;
@@ -196,12 +207,13 @@ class LinkedAgent implements Agent {
   constructor(options: AgentOptions, profile: AgentProfile, deps: LinkedAgentDeps) {
     const { swarm, clock, random, log, wire, tracing } = deps;
     this.#wire = wire;
+    this.#swarm = swarm;
     this.id = agentId(profile.id);
     this.closed = new Promise((resolve) => {
       this.#hasClosed = resolve;
     });
     this.joined = this.#untilJoined(options.signal);
-    this.#slots = new Slots({ clock, tell: (order) => this.#session.tell(order) });
+    this.#slots = new Slots({ agent: profile.id, clock, tell: (order) => this.#session.tell(order) });
     this.#runner = new Runner({
       slots: this.#slots,
       handler: options.handler,
@@ -236,11 +248,21 @@ class LinkedAgent implements Agent {
   }
 
   async acquire(resources: string | readonly string[], options?: AcquireOptions): Promise<Slot> {
+    const { wanted } = readSlotLease(resources, options);
+    if (wanted.holder === undefined) checkWrapOrder(this.#swarm, wanted.resources);
     return await this.#slots.acquire(resources, options);
   }
 
-  async releaseHandle(handle: string): Promise<void> {
-    await this.#slots.releaseHandle(handle);
+  async wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, options: WrapOptions): Promise<Result> {
+    return await wrapWork(this.#swarm, (...asked) => this.acquire(...asked), work, options);
+  }
+
+  async acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<SlotTicket> {
+    return ticketOf(await this.acquire(resources, options));
+  }
+
+  async releaseHandle(handle: string | SlotTicket, report?: SlotReport): Promise<void> {
+    await this.#slots.releaseHandle(handle, report);
   }
 
   async drain(): Promise<void> {

@@ -74,8 +74,9 @@ export interface HandlerContext {
   readonly emit: (chunk: unknown) => void;
   /** Acquires slots of resources for this attempt, all or none, in competition with all agents of the swarm.
    *  When the handler ends, unreleased slots are released and logged. An attempt that holds slots may acquire
-   *  only resources later in name order. Rejects as `Agent.acquire` does, and with an AbortError when `signal`
-   *  is aborted. */
+   *  only resources later in name order. The task's project and user are those of the slots. Tokens reported by
+   *  `slot.report`, or else the `tokens` of the options, add to the attempt's: its own reservation covers them.
+   *  Rejects as `Agent.acquire` does, and with an AbortError when `signal` is aborted. */
   readonly acquire: (resources: string | readonly string[], options?: AcquireOptions) => Promise<Slot>;
   /** Adds tokens used by this attempt. The project's budget is charged with the sum, however the attempt ends;
    *  an attempt without a report is charged the estimate. At most 400,000,000 count per attempt.

@@ -2,8 +2,9 @@
 // in separate threads, so messages are plain values. protocol/ defines the messages of the wire.
 
 import type { AgentStatus } from "../../machines/agent.ts";
-import type { WaggleErrorCode } from "../errors.ts";
+import type { ExceededBudget, WaggleErrorCode } from "../errors.ts";
 import type { Assignment, Chunk, HoldClaim } from "../protocol/schemas.ts";
+import type { SlotUsage } from "../protocol/slot-schemas.ts";
 
 /** Identifies an attempt between session and runner. Unique over all incarnations of an agent. */
 export type AttemptKey = string;
@@ -20,6 +21,14 @@ export interface AcquireOrder {
   readonly weight?: number;
   readonly holder?: string;
   readonly timeoutMs?: number;
+  /** Expected tokens, reserved in budgets and rates. */
+  readonly tokens?: number;
+  readonly project?: string;
+  readonly user?: string;
+  readonly label?: string;
+  /** Queue of its own within the agent. */
+  readonly as?: string;
+  readonly idleTimeoutMs?: number;
 }
 
 /** A refusal in the form that crosses between threads. */
@@ -28,6 +37,7 @@ export interface PlainError {
   readonly message: string;
   readonly field?: string;
   readonly retryAfterMs?: number;
+  readonly budget?: ExceededBudget;
 }
 
 /** Identity and abilities of an agent, sent when joining. */
@@ -59,6 +69,9 @@ export type AbortReason =
   /** Another process joined under this agent's id. */
   | "fenced"
   | "stopping";
+
+/** Why slots are lost. `idle`: the slot was not touched within its idle time. */
+export type SlotLossReason = AbortReason | "idle";
 
 /** How an attempt ended. */
 export interface AttemptEnd {
@@ -121,8 +134,14 @@ export type SlotNotice =
   /** The request ended without a slot. */
   | { readonly type: "slot-refused"; readonly key: SlotKey; readonly error: PlainError }
   /** The lease is about to expire, or has expired. */
-  | { readonly type: "slot-lost"; readonly key: SlotKey; readonly reason: AbortReason }
+  | { readonly type: "slot-lost"; readonly key: SlotKey; readonly reason: SlotLossReason }
   | { readonly type: "slot-released"; readonly key: SlotKey; readonly error?: PlainError };
+
+/** What was used under a granted slot lease, which may be lost by now. */
+export interface UsedSlot {
+  readonly handle: string;
+  readonly usage: SlotUsage;
+}
 
 /** From the agent to the session. */
 export type SessionOrder =
@@ -132,9 +151,16 @@ export type SessionOrder =
   | ({ readonly type: "log" } & WrittenText)
   | { readonly type: "acquire"; readonly slotLease: AcquireOrder }
   /** Release slots, or give up the request. Answered with `slot-released`. */
-  | { readonly type: "release"; readonly key: SlotKey }
-  /** Release a handle that this process does not hold. */
-  | { readonly type: "release-handle"; readonly key: SlotKey; readonly handle: string }
+  | { readonly type: "release"; readonly key: SlotKey; readonly used?: UsedSlot }
+  /** Release a handle that this process does not hold, or report what was used under it. */
+  | {
+      readonly type: "release-handle";
+      readonly key: SlotKey;
+      readonly handle: string;
+      readonly usage?: SlotUsage;
+    }
+  /** Start the idle time of a held slot anew. */
+  | { readonly type: "touch"; readonly key: SlotKey }
   /** Accept nothing new, finish, leave. */
   | { readonly type: "drain" }
   /** Abort everything, report, leave. */

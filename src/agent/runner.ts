@@ -8,6 +8,7 @@ import { limits } from "../limits.ts";
 import type { HoldClaim } from "../protocol/schemas.ts";
 import type { RunSpan, Tracing } from "../tracing/tracing.ts";
 import { ChunkBuffer, chunkOf } from "./chunk-buffer.ts";
+import { type RunningAttempt, runAs } from "./current-attempt.ts";
 import { isGenerated, resultOf } from "./generated.ts";
 import {
   type Handler,
@@ -27,7 +28,7 @@ import type {
 } from "./link.ts";
 import { LogBuffer } from "./log-buffer.ts";
 import { resultText } from "./result-text.ts";
-import type { AcquireOptions, Slot, Slots } from "./slots.ts";
+import type { AcquireOptions, AcquiringAttempt, Slot, Slots } from "./slots.ts";
 import { isA, lineOf, textOf, wordsOf } from "./words.ts";
 
 export interface RunnerDeps {
@@ -202,13 +203,14 @@ interface Shared {
 }
 
 /** One call of the handler, and its context. */
-class Attempt implements HandlerContext {
+class Attempt implements RunningAttempt {
   task: HandlerTask;
   readonly #deps: RunnerDeps;
   readonly #order: AttemptOrder;
   readonly #shared: Shared;
   readonly #dueAt: number;
   #hasBegun = false;
+  #hasEnded = false;
   #controller: AbortController | undefined;
   #logger: Logger | undefined;
   #log: HandlerLog | undefined;
@@ -234,6 +236,10 @@ class Attempt implements HandlerContext {
   /** The handler was called. */
   get hasBegun(): boolean {
     return this.#hasBegun;
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** When the attempt is too slow, monotonic ms. */
@@ -266,7 +272,12 @@ class Attempt implements HandlerContext {
 
   get acquire(): HandlerContext["acquire"] {
     return async (resources, options) => {
-      this.#slots ??= new AttemptSlots(this.#deps.slots, this.#order.key);
+      const { key, project, task, attempt } = this.#order;
+      this.#slots ??= new AttemptSlots(this.#deps.slots, {
+        holder: key,
+        task: { project, task, attempt },
+        charge: (tokens) => this.#countTokens(tokens),
+      });
       return await this.#slots.acquire(resources, options, this.signal);
     };
   }
@@ -328,11 +339,17 @@ class Attempt implements HandlerContext {
   run(onEnd: (end: AttemptEnd) => void): AttemptEnd | undefined {
     const startedAt = this.#deps.clock.monotonicMs();
     this.#hasBegun = true;
+    const end = runAs(this, () => this.#runFrom(startedAt));
+    if (!(end instanceof Promise)) return end;
+    void end.then(onEnd);
+    return undefined;
+  }
+
+  #runFrom(startedAt: number): AttemptEnd | Promise<AttemptEnd> {
     try {
       const value = this.#callHandler();
       if (typeof value === "string" || value === undefined) return this.#end(verdictOf(value), startedAt);
-      void this.#await(value, startedAt).then(onEnd);
-      return undefined;
+      return this.#await(value, startedAt);
     } catch (error) {
       return this.#end(this.#failure(error), startedAt);
     }
@@ -359,6 +376,7 @@ class Attempt implements HandlerContext {
 
   #end(verdict: Verdict, startedAt: number): AttemptEnd {
     const { clock } = this.#deps;
+    this.#hasEnded = true;
     const forgotten = this.#slots?.end();
     if (forgotten !== undefined && forgotten.length > 0)
       this.#tellLogger("warn", "the handler ended without releasing all its slots; releasing them", {
@@ -496,13 +514,13 @@ function failureText({ outcome, error }: Pick<AttemptEnd, "outcome" | "error">):
 /** The slots of one attempt, released when the attempt ends. */
 class AttemptSlots {
   readonly #slots: Slots;
-  readonly #holder: string;
+  readonly #attempt: Omit<AcquiringAttempt, "signals">;
   readonly #held = new Set<Slot>();
   readonly #over = new AbortController();
 
-  constructor(slots: Slots, holder: string) {
+  constructor(slots: Slots, attempt: Omit<AcquiringAttempt, "signals">) {
     this.#slots = slots;
-    this.#holder = holder;
+    this.#attempt = attempt;
   }
 
   async acquire(
@@ -510,8 +528,8 @@ class AttemptSlots {
     options: AcquireOptions | undefined,
     signal: AbortSignal,
   ): Promise<Slot> {
-    const attempt = { holder: this.#holder, signals: [signal, this.#over.signal] };
-    const slot = await this.#slots.acquire(resources, options, attempt);
+    const signals = [signal, this.#over.signal];
+    const slot = await this.#slots.acquire(resources, options, { ...this.#attempt, signals });
     for (const held of this.#held) if (held.isReleased) this.#held.delete(held);
     this.#held.add(slot);
     if (this.#over.signal.aborted) void slot.release(); // granted at the moment the handler ended

@@ -236,9 +236,11 @@ export class AgentSession implements SessionLink {
       case "acquire":
         return this.#slotLeases.acquire(order.slotLease);
       case "release":
-        return this.#slotLeases.release(order.key);
+        return this.#slotLeases.release(order.key, order.used);
       case "release-handle":
-        return this.#slotLeases.releaseHandle(order.key, order.handle);
+        return this.#slotLeases.releaseHandle(order.key, order.handle, order.usage);
+      case "touch":
+        return this.#slotLeases.touch(order.key);
       case "drain":
         return this.#signal({ type: "FINISH" });
       case "stop":
@@ -561,7 +563,7 @@ export class AgentSession implements SessionLink {
       case "slot-waits-ended":
         return this.#slotLeases.ended(push.waits);
       case "slots-revoked":
-        return this.#slotLeases.revoked(push.handles);
+        return this.#slotLeases.revoked(push.handles, push.reason);
       default:
         return unreachable(push);
     }

@@ -16,11 +16,24 @@ import type { WaggleErrorCode } from "../errors.ts";
 import { type Incarnation, type SlotHandle, slotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { CodedError, Heartbeat } from "../protocol/schemas.ts";
-import { acquireResponseSchema, releaseResponseSchema } from "../protocol/slot-schemas.ts";
+import {
+  acquireResponseSchema,
+  releaseResponseSchema,
+  type SlotUsage,
+  touchResponseSchema,
+} from "../protocol/slot-schemas.ts";
 import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
 import type { Answer, LeaderClient } from "./leader-client.ts";
 import type { Leased } from "./lease-watch.ts";
-import type { AbortReason, AcquireOrder, PlainError, SessionNotice, SlotKey } from "./link.ts";
+import type {
+  AbortReason,
+  AcquireOrder,
+  PlainError,
+  SessionNotice,
+  SlotKey,
+  SlotLossReason,
+  UsedSlot,
+} from "./link.ts";
 
 /** 36¹⁶ values. */
 const HANDLE_LENGTH = 16;
@@ -64,12 +77,16 @@ export interface LocalSlotLease extends Leased {
   cancelAskTimeout: () => void;
   /** Why the newest request had no answer. */
   unanswered?: string;
+  /** Tokens used, to be reported with the release. */
+  usage?: SlotUsage | undefined;
 }
 
 export class SlotLeases {
   readonly #deps: SlotLeasesDeps;
   readonly #byKey = new Map<SlotKey, LocalSlotLease>();
   readonly #byHandle = new Map<string, LocalSlotLease>();
+  /** Reports of usage that no leader has answered, from incarnations that ended. */
+  readonly #unheard: { readonly key: SlotKey; readonly handle: string; readonly usage: SlotUsage }[] = [];
 
   constructor(deps: SlotLeasesDeps) {
     this.#deps = deps;
@@ -122,21 +139,34 @@ export class SlotLeases {
     this.#ask(slotLease);
   }
 
-  /** Releases a slot, or gives up the request. Idempotent. */
-  release(key: SlotKey): void {
+  /** Starts the idle time of a held slot anew. Repeated until a leader answers, or the next touch. */
+  touch(key: SlotKey): void {
     const slotLease = this.#byKey.get(key);
+    const incarnation = this.#deps.incarnation();
+    if (slotLease?.phase !== "held" || incarnation === undefined) return;
+    slotLease.asking.unsubscribe();
+    slotLease.asking = this.#repeat(() => this.#touchOnce(slotLease, incarnation));
+  }
+
+  /** Releases a slot, or gives up the request. Idempotent. The leader charges usage also where
+   *  the slot is lost. */
+  release(key: SlotKey, used?: UsedSlot): void {
+    const slotLease = this.#byKey.get(key);
+    if (slotLease === undefined && used !== undefined)
+      return this.releaseHandle(key, used.handle, used.usage);
     if (slotLease === undefined) return this.#deps.notify({ type: "slot-released", key });
     if (slotLease.phase === "releasing") return;
     cancelAll(slotLease);
     slotLease.phase = "releasing";
+    slotLease.usage = used?.usage;
     const incarnation = this.#deps.incarnation();
-    if (incarnation === undefined) this.#released(slotLease);
+    if (incarnation === undefined) this.#endRelease(slotLease);
     else slotLease.asking = this.#repeat(() => this.#giveBack(slotLease, incarnation));
   }
 
   /** Releases a handle that this process does not hold: only the leader knows its state. */
-  releaseHandle(key: SlotKey, handle: string): void {
-    this.#repeat(() => this.#askToRelease(key, handle));
+  releaseHandle(key: SlotKey, handle: string, usage?: SlotUsage): void {
+    this.#repeat(() => this.#askToRelease(key, handle, usage));
   }
 
   granted(handles: readonly string[]): void {
@@ -155,11 +185,13 @@ export class SlotLeases {
     }
   }
 
-  revoked(handles: readonly string[]): void {
+  /** A release under way goes on where it reports usage: the leader has not charged it yet. */
+  revoked(handles: readonly string[], reason: SlotLossReason = "revoked"): void {
     for (const handle of handles) {
       const slotLease = this.#byHandle.get(handle);
-      if (slotLease?.phase === "held") this.#lose(slotLease, "revoked");
-      else if (slotLease?.phase === "releasing" && slotLease.isRunning) this.#released(slotLease);
+      if (slotLease?.phase === "held") this.#lose(slotLease, reason);
+      else if (slotLease?.phase === "releasing" && slotLease.isRunning && slotLease.usage === undefined)
+        this.#released(slotLease);
     }
   }
 
@@ -167,15 +199,24 @@ export class SlotLeases {
   begin(): void {
     for (const slotLease of this.#byKey.values())
       if (slotLease.phase === "asking" || slotLease.phase === "waiting") this.#askAnew(slotLease);
+    for (const { key, handle, usage } of this.#unheard.splice(0)) this.releaseHandle(key, handle, usage);
   }
 
   /** The incarnation ended: its held slots are lost. Pending requests wait for the next incarnation. */
   endIncarnation(reason: AbortReason): void {
     for (const slotLease of this.all()) {
       if (slotLease.phase === "held") this.#lose(slotLease, reason);
-      else if (slotLease.phase === "releasing") this.#released(slotLease);
+      else if (slotLease.phase === "releasing") this.#endRelease(slotLease);
       else slotLease.asking.unsubscribe();
     }
+  }
+
+  /** The incarnation ends before a leader answered a release: the next incarnation reports what was used. */
+  #endRelease(slotLease: LocalSlotLease): void {
+    const { usage, handle, order } = slotLease;
+    this.#released(slotLease);
+    if (usage !== undefined) this.#unheard.push({ key: order.key, handle, usage });
+    if (this.#unheard.length > limits.slotLeasesPerAgentMax) this.#unheard.shift();
   }
 
   /** No incarnation follows. */
@@ -234,10 +275,25 @@ export class SlotLeases {
     throw new TryAgain();
   }
 
+  #touchOnce(slotLease: LocalSlotLease, incarnation: Incarnation): Observable<void> {
+    const { leader, hear, onRefused } = this.#deps;
+    const { handle } = slotLease;
+    return from(leader.ask("touch", { incarnation, handle }, touchResponseSchema)).pipe(
+      map((answer) => {
+        if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
+        if (answer.kind === "unanswered") throw new TryAgain();
+        if (answer.kind === "refused" || !("term" in answer.value) || !hear(answer.value.term)) return;
+        const { state, reason } = answer.value;
+        if (state === "ended") this.revoked([handle], reason === "idle" ? "idle" : "revoked");
+      }),
+    );
+  }
+
   #giveBack(slotLease: LocalSlotLease, incarnation: Incarnation): Observable<void> {
     const { leader, onRefused } = this.#deps;
-    const { handle } = slotLease;
-    return from(leader.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
+    const { handle, usage } = slotLease;
+    const message = { incarnation, handle, ...(usage === undefined ? {} : { usage }) };
+    return from(leader.ask("release", message, releaseResponseSchema)).pipe(
       map((answer) => {
         if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
         if (answer.kind === "unanswered") throw new TryAgain();
@@ -247,14 +303,16 @@ export class SlotLeases {
     );
   }
 
-  #askToRelease(key: SlotKey, handle: string): Observable<void> {
+  #askToRelease(key: SlotKey, handle: string, usage: SlotUsage | undefined): Observable<void> {
     const { leader, notify, onRefused } = this.#deps;
     const incarnation = this.#deps.incarnation();
     if (incarnation === undefined) {
+      if (usage !== undefined) this.#unheard.push({ key, handle, usage });
       notify({ type: "slot-released", key });
       return EMPTY;
     }
-    return from(leader.ask("release", { incarnation, handle }, releaseResponseSchema)).pipe(
+    const message = { incarnation, handle, ...(usage === undefined ? {} : { usage }) };
+    return from(leader.ask("release", message, releaseResponseSchema)).pipe(
       map((answer) => {
         if (answer.kind === "answered") return notify({ type: "slot-released", key });
         if (answer.kind === "refused" && !isOfTheAgent(answer.refusal))
@@ -281,7 +339,7 @@ export class SlotLeases {
     this.#deps.onHeld();
   }
 
-  #lose(slotLease: LocalSlotLease, reason: AbortReason): void {
+  #lose(slotLease: LocalSlotLease, reason: SlotLossReason): void {
     this.#forget(slotLease);
     this.#deps.notify({ type: "slot-lost", key: slotLease.order.key, reason });
   }
@@ -348,11 +406,12 @@ function isOfTheAgent({ code }: CodedError): boolean {
 }
 
 /** Codes of a later version pass through unchanged. */
-function plain({ code, message, field, retryAfterMs }: Omit<CodedError, "ok">) {
+function plain({ code, message, field, retryAfterMs, budget }: Omit<CodedError, "ok">): PlainError {
   return {
     code: code as WaggleErrorCode,
     message,
     ...(field === undefined ? {} : { field }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(budget === undefined ? {} : { budget }),
   };
 }

@@ -6,23 +6,26 @@ import { unreachable } from "../assert.ts";
 import type { Clock } from "../clock.ts";
 import {
   BackpressureError,
+  BudgetExceededError,
   InvalidMessageError,
   NoLeaderError,
   UnreachableError,
   WaggleError,
 } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { acquireRequestSchema } from "../protocol/slot-schemas.ts";
-import type { AbortReason, PlainError, SessionOrder, SlotKey, SlotNotice } from "./link.ts";
+import { shown } from "../protocol/sentence.ts";
+import { acquireRequestSchema, type SlotUsage } from "../protocol/slot-schemas.ts";
+import type { AcquireOrder, PlainError, SessionOrder, SlotKey, SlotLossReason, SlotNotice } from "./link.ts";
 import {
   abortSignal,
   argument,
+  judged,
   type OptionRules,
   orInfinity,
   readerOf,
-  text,
   weightOfModel,
 } from "./options.ts";
+import { addReport, type SlotReport } from "./slot-usage.ts";
 
 export interface AcquireOptions {
   /** Cost of the work under the slot, counted in L(i): from 1 to a task's maximum weight, with three decimals.
@@ -34,35 +37,91 @@ export interface AcquireOptions {
   /** Gives up waiting: `acquire` rejects with the signal's reason. Has no effect after the slot was granted. */
   readonly signal?: AbortSignal;
   /** Names the work that holds the slot. A holder that holds slots may acquire only resources later in name
-   *  order. Default: the agent as a whole, which may hold several slots of one resource, like a connection
-   *  whose calls share a quota. Each handler and each call of `wrap` is a separate holder. Inside a `wrap`
-   *  without `holder`, the resources of the `wrap` must come first in name order. */
+   *  order. Default: each acquire is a holder of its own, and each handler is one. Inside a `wrap` without
+   *  `holder`, the resources of the `wrap` must come first in name order. */
   readonly holder?: string;
+  /** Expected tokens, a whole number ≥ 0. Budgets, and rates of the agent's type and of types named as the
+   *  resources, reserve the tokens while the slot is held. Without room for them, the request waits as a task
+   *  does. Charged at the release unless `report` names the use. Default: none. */
+  readonly tokens?: number;
+  /** Whose budget is charged, beside the swarm's. Default: the connection's project where `tokens` is given. In a
+   *  handler: the task's, and no other may be named. */
+  readonly project?: string;
+  /** For whom, shown in `status`. Default: the connection's user; the task's in a handler. */
+  readonly user?: string;
+  /** What for, shown in `status`: at most 128 characters. */
+  readonly label?: string;
+  /** A queue of its own within the agent: waiting time and backlog count per name, as for separate agents.
+   *  1–128 printable characters without spaces. Default: the agent's queue. */
+  readonly as?: string;
+  /** Maximum time without `slot.touch()`, ms, from 1,000 to 86,400,000 (a day). Then the leader takes the slot back,
+   *  and `slot.signal` is aborted. Default: none. */
+  readonly idleTimeoutMs?: number;
 }
 
-/** The held slots of one slot lease, until released. Declare with `await using`, or release in a `finally`. */
-export interface Slot extends AsyncDisposable {
-  /** For `releaseHandle`, when different code releases the slots. */
+/** The attempt that slots serve. */
+export interface ServedTask {
+  readonly project: string;
+  readonly task: string;
+  readonly attempt: number;
+}
+
+/** Names a slot lease as plain data, for code that releases in another place. */
+export interface SlotTicket {
   readonly handle: string;
   /** In name order, one mention per slot. */
   readonly resources: readonly string[];
-  /** Aborted, with a WaggleError of code `WAGGLE_SLOT_LOST`, when another holder may have the slots: the lease
-   *  could not be renewed, the leader revoked the slots, or the agent ended. */
+  /** The agent that holds the slots. */
+  readonly agent: string;
+  /** The queue of the agent, as acquired. */
+  readonly as?: string;
+  /** The task whose handler acquired the slots. */
+  readonly task?: ServedTask;
+}
+
+/** The held slots of one slot lease, until released. Declare with `await using`, or release in a `finally`. */
+export interface Slot extends SlotTicket, AsyncDisposable {
+  /** Aborted, with a WaggleError of code `WAGGLE_SLOT_LOST`, when another holder may have the slots. The lease
+   *  could not be renewed, the idle time ended, the leader revoked the slots, or the agent ended. */
   readonly signal: AbortSignal;
   /** True after a call of `release`. */
   readonly isReleased: boolean;
+  /** Adds tokens used under the slots. The sum is charged at the release, also after `signal` was aborted. In a
+   *  handler it adds to the attempt's tokens, as `context.reportTokens` does.
+   *  @throws InvalidMessageError naming the field
+   *  @throws WaggleError `WAGGLE_HANDLE_ENDED` after a call of `release` */
+  report(usage: SlotReport): void;
+  /** Starts the idle time anew. Cheap: may be called for each chunk of a stream.
+   *  @returns false once the slots are released or lost */
+  touch(): boolean;
   /** Releases the slots. Idempotent. Resolves when the release is journaled, and after at most 5 s; without an
    *  answer of a leader, the release continues in the background. Never rejects. */
   release(): Promise<void>;
 }
 
 export interface SlotsDeps {
+  /** Id of the agent. */
+  readonly agent: string;
   readonly clock: Clock;
   readonly tell: (order: SessionOrder) => void;
 }
 
+/** An attempt that acquires. */
+export interface AcquiringAttempt {
+  readonly holder: string;
+  /** Give up waiting. */
+  readonly signals: readonly AbortSignal[];
+  readonly task: ServedTask;
+  /** Takes the tokens of its slots: the attempt's own reservation covers them. */
+  readonly charge: (tokens: number) => void;
+}
+
 interface Waiting {
   readonly resources: readonly string[];
+  readonly order: AcquireOrder;
+  readonly attempt: AcquiringAttempt | undefined;
+  /** Charged to the attempt without a report. */
+  readonly tokens: number | undefined;
   readonly resolve: (slot: Slot) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -82,12 +141,12 @@ export class Slots {
     this.#deps = deps;
   }
 
-  /** @param holder default when the options name no holder
-   *  @param signals that give up waiting, in addition to the signal of the options
+  /** @param attempt that acquires, if any
    *  @throws InvalidMessageError naming the field
    *  @throws BackpressureError when the queue of the resource is full
+   *  @throws BudgetExceededError when a budget in mode `reject` has too little left
    *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER`,
-   *    `WAGGLE_ACQUIRE_TIMED_OUT`
+   *    `WAGGLE_ACQUIRE_TIMED_OUT`, `WAGGLE_UNKNOWN_PROJECT`, `WAGGLE_OVER_BUDGET`
    *  @throws NoLeaderError when no leader answered within `limits.askTimeoutMs`, 30 s; after a first answer,
    *    the wait outlasts the absence of a leader
    *  @throws UnreachableError when the agent has ended
@@ -95,20 +154,32 @@ export class Slots {
   async acquire(
     resources: string | readonly string[],
     options?: AcquireOptions,
-    { holder, signals = [] }: { readonly holder?: string; readonly signals?: readonly AbortSignal[] } = {},
+    attempt?: AcquiringAttempt,
   ): Promise<Slot> {
     const { wanted: asked, signal } = readSlotLease(resources, options);
-    const wanted = holder === undefined ? asked : { holder, ...asked };
+    const signals = attempt?.signals ?? [];
     const giveUps = signal === undefined ? signals : [signal, ...signals];
     for (const each of giveUps) each.throwIfAborted();
     if (this.#isClosed) throw ended();
     const key = this.#nextKey();
+    const order: AcquireOrder =
+      attempt === undefined
+        ? { holder: `acquire-${key}`, ...asked, key }
+        : { holder: attempt.holder, ...withoutAccount(asked, attempt.task), key };
     const givenUp = this.#aborts.linkedTo(...giveUps);
     try {
       return await new Promise<Slot>((resolve, reject) => {
-        this.#waitingByKey.set(key, { resources: wanted.resources.toSorted(), resolve, reject });
+        const { resources: wanted, tokens } = asked;
+        this.#waitingByKey.set(key, {
+          resources: wanted.toSorted(),
+          order,
+          attempt,
+          tokens,
+          resolve,
+          reject,
+        });
         this.#aborts.on(givenUp.signal, () => this.#giveUp(key, givenUp.signal.reason));
-        this.#deps.tell({ type: "acquire", slotLease: { key, ...wanted } });
+        this.#deps.tell({ type: "acquire", slotLease: order });
       });
     } finally {
       givenUp.abort();
@@ -118,13 +189,18 @@ export class Slots {
   /** Releases a slot by its handle, whoever acquired the slot. Idempotent. Resolves when the release is
    *  journaled, and after at most 5 s; without an answer of a leader, the release continues in the background.
    *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when nothing was ever acquired under the handle */
-  async releaseHandle(given: string): Promise<void> {
-    const handle = argument(["releaseHandle", "handle"], given, text);
+  async releaseHandle(given: string | SlotTicket, report?: SlotReport): Promise<void> {
+    const handle = handleIn(given);
+    const usage = report === undefined ? undefined : addReport(undefined, report);
     const held = this.#heldByHandle.get(handle);
-    if (held !== undefined) return await held.release();
+    if (held !== undefined) {
+      if (report !== undefined && !held.isReleased) held.report(report);
+      return await held.release();
+    }
     if (this.#isClosed) throw ended();
     const key = this.#nextKey();
-    const error = await this.#heard(key, { type: "release-handle", key, handle });
+    const order = { type: "release-handle", key, handle, ...(usage === undefined ? {} : { usage }) } as const;
+    const error = await this.#heard(key, order);
     if (error !== undefined) throw errorOf(error);
   }
 
@@ -160,11 +236,29 @@ export class Slots {
     // Given up meanwhile: the session was notified, and releases the slot.
     if (waiting === undefined) return;
     this.#waitingByKey.delete(key);
-    const slot = new HeldSlot(handle, waiting.resources, async () => {
+    const { resources, order, attempt, tokens } = waiting;
+    const ticket = {
+      handle,
+      resources,
+      agent: this.#deps.agent,
+      ...(order.as === undefined ? {} : { as: order.as }),
+      ...(attempt === undefined ? {} : { task: attempt.task }),
+    };
+    const release = async (usage: SlotUsage | undefined) => {
       this.#heldByKey.delete(key);
       this.#heldByHandle.delete(handle);
-      if (!this.#isClosed) await this.#heard(key, { type: "release", key });
-    });
+      const used = usage?.tokens ?? tokens;
+      if (used !== undefined) attempt?.charge(used);
+      if (this.#isClosed) return;
+      const isOwn = usage !== undefined && attempt === undefined;
+      await this.#heard(key, { type: "release", key, ...(isOwn ? { used: { handle, usage } } : {}) });
+    };
+    const { idleTimeoutMs } = order;
+    const touches =
+      idleTimeoutMs === undefined
+        ? undefined
+        : new Touches(this.#deps.clock, idleTimeoutMs, () => this.#deps.tell({ type: "touch", key }));
+    const slot = new HeldSlot(ticket, release, touches);
     this.#heldByKey.set(key, slot);
     this.#heldByHandle.set(handle, slot);
     waiting.resolve(slot);
@@ -201,14 +295,28 @@ export class Slots {
 class HeldSlot implements Slot {
   readonly handle: string;
   readonly resources: readonly string[];
-  readonly #giveBack: () => Promise<void>;
+  readonly agent: string;
+  readonly as?: string;
+  readonly task?: ServedTask;
+  readonly #giveBack: (usage: SlotUsage | undefined) => Promise<void>;
+  readonly #touches: Touches | undefined;
   readonly #lost = new AbortController();
+  #usage: SlotUsage | undefined;
   #releasing: Promise<void> | undefined;
 
-  constructor(handle: string, resources: readonly string[], giveBack: () => Promise<void>) {
-    this.handle = handle;
-    this.resources = resources;
+  /** @param touches undefined without an idle time */
+  constructor(
+    ticket: SlotTicket,
+    giveBack: (usage: SlotUsage | undefined) => Promise<void>,
+    touches: Touches | undefined,
+  ) {
+    this.handle = ticket.handle;
+    this.resources = ticket.resources;
+    this.agent = ticket.agent;
+    if (ticket.as !== undefined) this.as = ticket.as;
+    if (ticket.task !== undefined) this.task = ticket.task;
     this.#giveBack = giveBack;
+    this.#touches = touches;
   }
 
   get signal(): AbortSignal {
@@ -219,8 +327,27 @@ class HeldSlot implements Slot {
     return this.#releasing !== undefined;
   }
 
+  report(usage: SlotReport): void {
+    const sum = addReport(this.#usage, usage);
+    if (this.isReleased)
+      throw new WaggleError(
+        "WAGGLE_HANDLE_ENDED",
+        `report: the slot of ${this.resources.join(" and ")} was released: report before the release`,
+      );
+    this.#usage = sum;
+  }
+
+  touch(): boolean {
+    if (this.isReleased || this.#lost.signal.aborted) return false;
+    this.#touches?.note();
+    return true;
+  }
+
   release(): Promise<void> {
-    this.#releasing ??= this.#giveBack();
+    if (this.#releasing === undefined) {
+      this.#touches?.stop();
+      this.#releasing = this.#giveBack(this.#usage);
+    }
     return this.#releasing;
   }
 
@@ -228,18 +355,60 @@ class HeldSlot implements Slot {
     await this.release();
   }
 
-  lose(reason: AbortReason): void {
+  lose(reason: SlotLossReason): void {
+    this.#touches?.stop();
     const sentence = `the slot of ${this.resources.join(" and ")} is lost: ${whyLost[reason]}`;
     this.#lost.abort(new WaggleError("WAGGLE_SLOT_LOST", sentence));
   }
 }
 
-const whyLost: Readonly<Record<AbortReason, string>> = {
+/** Sends the touches of a slot, a few per idle time. The newest touch is always sent. */
+class Touches {
+  readonly #clock: Clock;
+  readonly #pauseMs: number;
+  readonly #send: () => void;
+  #cancelPause: (() => void) | undefined;
+  #isDue = false;
+  #isOver = false;
+
+  constructor(clock: Clock, idleTimeoutMs: number, send: () => void) {
+    this.#clock = clock;
+    this.#pauseMs = idleTimeoutMs / limits.slotTouchesPerIdleTime;
+    this.#send = send;
+  }
+
+  note(): void {
+    if (this.#isOver) return;
+    if (this.#cancelPause === undefined) return this.#sendNow();
+    this.#isDue = true;
+  }
+
+  stop(): void {
+    this.#isOver = true;
+    this.#cancelPause?.();
+  }
+
+  #sendNow(): void {
+    this.#isDue = false;
+    this.#send();
+    this.#cancelPause = this.#clock.after(
+      this.#pauseMs,
+      () => {
+        this.#cancelPause = undefined;
+        if (this.#isDue) this.#sendNow();
+      },
+      { unref: true },
+    );
+  }
+}
+
+const whyLost: Readonly<Record<SlotLossReason, string>> = {
   revoked: "the leader does not list it as held",
   lease: "its lease could not be renewed in time",
   lapsed: "the leader counted the agent as lost",
   fenced: "another process joined under the agent's id",
   stopping: "the agent has ended",
+  idle: "it was not touched within its idle time",
 };
 
 const { shape } = acquireRequestSchema;
@@ -250,8 +419,19 @@ export const acquireRules = {
     timeoutMs: orInfinity(shape.timeoutMs),
     signal: abortSignal,
     holder: shape.holder,
+    tokens: shape.tokens,
+    project: shape.project,
+    user: shape.user,
+    label: shape.label,
+    as: shape.as,
+    idleTimeoutMs: shape.idleTimeoutMs,
   },
-  otherwise: { timeout: "timeoutMs", model: weightOfModel },
+  otherwise: {
+    timeout: "timeoutMs",
+    idleTimeout: "idleTimeoutMs",
+    holdMs: "idleTimeoutMs",
+    model: weightOfModel,
+  },
   example: "{ weight: 2.5 }",
 } satisfies OptionRules<AcquireOptions>;
 
@@ -270,15 +450,51 @@ export function readSlotLease(resources: unknown, options: unknown) {
   };
 }
 
+/** The plain data of a slot. */
+export function ticketOf({ handle, resources, agent, as, task }: Slot): SlotTicket {
+  return {
+    handle,
+    resources,
+    agent,
+    ...(as === undefined ? {} : { as }),
+    ...(task === undefined ? {} : { task }),
+  };
+}
+
+type WantedSlots = ReturnType<typeof readSlotLease>["wanted"];
+
+/** The attempt's own reservation covers the tokens, and the task's project is charged.
+ *  @throws InvalidMessageError naming another project than the task's */
+function withoutAccount({ tokens: _, project, user: __, ...wanted }: WantedSlots, task: ServedTask) {
+  if (project === undefined || project === task.project) return wanted;
+  const sentence = `acquire: project: must be the task's, '${task.project}', or left out in a handler; not '${project}'`;
+  throw new InvalidMessageError(sentence, { field: "project" });
+}
+
+const ticketOrHandle = judged<string | SlotTicket>((input) => {
+  const handle = typeof input === "object" && input !== null ? Reflect.get(input, "handle") : input;
+  return typeof handle === "string" ? undefined : `must be a handle, not ${shown(input)}`;
+});
+
+/** @throws InvalidMessageError */
+export function handleIn(given: string | SlotTicket): string {
+  const read = argument(["releaseHandle", "handle"], given, ticketOrHandle);
+  return typeof read === "string" ? read : read.handle;
+}
+
 function ended(): UnreachableError {
   return new UnreachableError("The agent has ended and can acquire nothing");
 }
 
-function errorOf({ code, message, field, retryAfterMs }: PlainError): WaggleError {
+function errorOf({ code, message, field, retryAfterMs, budget }: PlainError): WaggleError {
   const options = field === undefined ? {} : { field };
   switch (code) {
     case "WAGGLE_BACKPRESSURE":
       return new BackpressureError(message, retryAfterMs ?? limits.retryAfterMs);
+    case "WAGGLE_BUDGET_EXCEEDED":
+      return budget === undefined
+        ? new WaggleError(code, message, options)
+        : new BudgetExceededError(message, { retryAfterMs: retryAfterMs ?? limits.budgetRetryMs, budget });
     case "WAGGLE_INVALID_MESSAGE":
       return new InvalidMessageError(message, options);
     case "WAGGLE_NO_LEADER":

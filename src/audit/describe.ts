@@ -96,11 +96,15 @@ function sentence(event: BareEvent): string {
     case "ProjectResumed":
       return `project ${event.project} resumed`;
     case "SlotAwaited":
-      return `${event.agent} waits for ${slotsOf(event)}${event.deadline === undefined ? "" : `, until ${new Date(event.deadline).toISOString()}`}`;
+      return `${slotQueueText(event)} waits for ${slotsOf(event)}${event.deadline === undefined ? "" : `, until ${new Date(event.deadline).toISOString()}`}`;
     case "SlotGranted":
-      return `${slotsOf(event)} → ${event.agent} · ${describeGrant(event.receipt)}`;
+      return `${slotsOf(event)} → ${slotQueueText(event)} · ${describeGrant(event.receipt)}`;
     case "SlotReleased":
       return `${slotsOf(event)} ${slotReleases[event.reason]} ${event.agent}`;
+    case "SlotTouched":
+      return `${event.agent} uses slot ${event.handle}: its idle time starts anew`;
+    case "SlotCharged":
+      return `${counted(event.tokens, "token")} charged late for slot ${event.handle} of ${event.agent}`;
     case "SlotWaitEnded":
       return `${event.agent} no longer waits for slots (${event.handles.join(", ")}): ${slotWaitEnds[event.reason]}`;
     case "AlphaTuned":
@@ -222,6 +226,7 @@ const slotReleases = {
   released: "released by",
   lost: "no longer held by",
   "agent-gone": "taken back from",
+  idle: "taken back for idleness from",
 } as const;
 
 /** `slot of gpt-4o (x1, weight 2.5)`: the names in brackets are the handle's. */
@@ -229,16 +234,35 @@ function slotsOf(event: {
   readonly resources: readonly string[];
   readonly handle: string;
   readonly weightThousandths?: number;
+  readonly label?: string;
+  readonly project?: string;
+  readonly user?: string;
+  readonly tokens?: number;
 }): string {
   const weight = event.weightThousandths ?? 1_000;
-  const named = weight === 1_000 ? event.handle : `${event.handle}, weight ${weight / 1_000}`;
+  const named = [
+    event.handle,
+    ...(weight === 1_000 ? [] : [`weight ${weight / 1_000}`]),
+    ...(event.label === undefined ? [] : [`"${event.label}"`]),
+    ...(event.project === undefined ? [] : [`for ${forWhom(event.project, event.user)}`]),
+    ...(event.tokens === undefined ? [] : [counted(event.tokens, "token")]),
+  ].join(", ");
   return `${event.resources.length === 1 ? "slot" : "slots"} of ${event.resources.join(" + ")} (${named})`;
+}
+
+function forWhom(project: string, user: string | undefined): string {
+  return user === undefined ? project : `${project}/${user}`;
+}
+
+/** An agent's queue for slots: `desk`, or `desk/analyst`. */
+export function slotQueueText({ agent, as }: { readonly agent: string; readonly as?: string }): string {
+  return as === undefined ? agent : `${agent}/${as}`;
 }
 
 /** Why this request got the slots, and why now: `L 0.90, a2 0.40; α 0.25; of 2; waited 12 ms`. */
 function describeGrant({ by, load, alpha, runnerUp, waiting, waitedMs }: SlotReceipt): string {
   if (by === "free") return "free at once";
-  const next = runnerUp === undefined ? "" : `, ${runnerUp.agent} ${runnerUp.load.toFixed(2)}`;
+  const next = runnerUp === undefined ? "" : `, ${slotQueueText(runnerUp)} ${runnerUp.load.toFixed(2)}`;
   const why =
     by === "starvation-limit"
       ? "past the starvation limit"

@@ -137,6 +137,17 @@ function setCommand(program: Program): Command {
         "--projects <which>",
         "open: a project exists from its first task on (default). declared: only projects that were set exist",
       ).choices(["open", "declared"]),
+    )
+    .addOption(
+      new Option(
+        "--resources <which>",
+        "open: the first request for slots of an unknown resource makes it. declared: the request is refused (default)",
+      ).choices(["open", "declared"]),
+    )
+    .option(
+      "--slots-default <n>",
+      `slots of a resource that a request makes; default ${limits.slotsDefault}`,
+      wholeNumber(1, limits.slotsPerResourceMax),
     );
   return addBudgetFlags(command)
     .addHelpText("after", setExamples)
@@ -151,12 +162,13 @@ Examples:
   $ waggle policy set --rules waggle --user-turn fifo
   $ waggle policy set --top-n 200 --budget 5000000 --budget-window 1d
   $ waggle policy set --top-n none --budget none
-  $ waggle policy set --projects declared`;
+  $ waggle policy set --projects declared
+  $ waggle policy set --resources open --slots-default 8`;
 
 function patchOf(flags: PolicyFlags): PolicyPatch {
   const { rules, projectTurn, userTurn, agentRule, lambda, alpha, optimizeFor, autoTune } = flags;
   const { starvationLimit, guarantee, topN, tokensDefault, projects, speedExponent } = flags;
-  const { remember, rememberedTasks } = flags;
+  const { remember, rememberedTasks, resources, slotsDefault } = flags;
   return {
     rules,
     projectTurn,
@@ -174,6 +186,8 @@ function patchOf(flags: PolicyFlags): PolicyPatch {
     rememberMs: remember,
     rememberedTasks,
     projects,
+    resources,
+    slotsDefault,
     ...budgetPatch(flags),
   };
 }
@@ -227,7 +241,14 @@ function linesOf(policy: PolicySettings): SettingLine[] {
     ["tokens default", formatCount(policy.tokensDefault)],
     ...rememberedLines(policy),
     ["projects", policy.projects],
+    ...resourceLines(policy),
   ];
+}
+
+function resourceLines({ resources, slotsDefault }: PolicySettings): SettingLine[] {
+  if (resources === undefined || slotsDefault === undefined) return []; // an older coordinator
+  const made = `open: made at first use, with ${formatCount(slotsDefault)} slots`;
+  return [["resources", resources === "open" ? made : resources]];
 }
 
 function rememberedLines({ rememberMs, rememberedTasks }: PolicySettings): SettingLine[] {

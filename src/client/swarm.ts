@@ -13,9 +13,11 @@ import {
   type TypedAgentOptions,
 } from "../agent/agent.ts";
 import { Bundler } from "../agent/bundler.ts";
-import { argument, callback, flag, judged, objectOf, readerOf, text } from "../agent/options.ts";
-import type { AcquireOptions, Slot } from "../agent/slots.ts";
+import { argument, callback, flag, judged, objectOf, readerOf } from "../agent/options.ts";
+import { addReport, type SlotReport } from "../agent/slot-usage.ts";
+import { type AcquireOptions, handleIn, type Slot, type SlotTicket } from "../agent/slots.ts";
 import type { ResultValueOf, TypedKind } from "../agent/typed-kind.ts";
+import type { WrapOptions } from "../agent/wraps.ts";
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import type { Health } from "../audit/health.ts";
 import type { Clock, Random } from "../clock.ts";
@@ -65,7 +67,7 @@ import { type RescheduleOptions, type RescheduleOutcome, Reschedules } from "./r
 import { Retries, type RetryOptions, type RetryOutcome } from "./retries.ts";
 import { type RevokeOptions, type RevokeOutcome, Revokes } from "./revokes.ts";
 import { projectIn, type Scope } from "./scope.ts";
-import { SlotAgent, type WrapOptions } from "./slot-agent.ts";
+import { SlotAgent } from "./slot-agent.ts";
 import type { Acceptance } from "./submit-ack.ts";
 import { type SubmitOutcome, submitMany } from "./submit-many.ts";
 import { type SubmitTerms, Submitter } from "./submitter.ts";
@@ -226,9 +228,11 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  order. Use `await using slot = await swarm.acquire("gpt-4o")`, or release the slot in a `finally`.
    *  @throws InvalidMessageError naming the field
    *  @throws BackpressureError when the queue of the resource is full
+   *  @throws BudgetExceededError when a budget in mode `reject` has too little left for `tokens`
    *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_TIMED_OUT`
-   *  @throws WaggleError `WAGGLE_ACQUIRE_ORDER` when the holder holds a resource that is not earlier in name
-   *    order
+   *  @throws WaggleError `WAGGLE_UNKNOWN_PROJECT`; `WAGGLE_OVER_BUDGET` when a hard budget is smaller than `tokens`
+   *  @throws WaggleError `WAGGLE_ACQUIRE_ORDER` inside a `wrap`, and for a `holder` that holds slots, unless the
+   *    resource is later in name order
    *  @throws NoLeaderError when no leader answered within `limits.askTimeoutMs`, 30 s; after a first answer,
    *    the wait outlasts the absence of a leader
    *  @throws UnreachableError; the reason of `options.signal` */
@@ -242,12 +246,14 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
 
   /** Acquires slots and returns a handle for `releaseHandle`, for frameworks whose callbacks begin and end work
    *  in different places. @throws as `acquire` */
-  acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<string>;
+  acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<SlotTicket>;
 
   /** Releases the slots that this connection acquired under a handle. Idempotent. Resolves after at most 5 s;
    *  without an answer of a leader, the release continues in the background.
-   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when this connection acquired nothing under the handle */
-  releaseHandle(handle: string): Promise<void>;
+   *  @param report tokens used under the slots
+   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when this connection acquired nothing under the handle;
+   *    InvalidMessageError naming the field of the report */
+  releaseHandle(handle: string | SlotTicket, report?: SlotReport): Promise<void>;
 
   /** The events of the journal, as an Observable and an async iterable. Payloads and results are left out, unless
    *  `contents` is true. */
@@ -447,6 +453,8 @@ export class SwarmClient implements Swarm {
     this.#operations = new Operations(asker, subjects, clock);
     this.#slots = new SlotAgent({
       swarm: deps.swarm,
+      project: deps.project,
+      user: deps.user,
       aborts,
       clock,
       startAgent: (options) => this.agent(options),
@@ -633,13 +641,14 @@ export class SwarmClient implements Swarm {
     return await this.#slots.wrap(work, options);
   }
 
-  async acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<string> {
-    const { handle } = await this.#slots.acquire(resources, options);
-    return handle;
+  async acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<SlotTicket> {
+    return await this.#slots.acquireStart(resources, options);
   }
 
-  async releaseHandle(handle: string): Promise<void> {
-    await this.#slots.releaseHandle(argument(["releaseHandle", "handle"], handle, text));
+  async releaseHandle(given: string | SlotTicket, report?: SlotReport): Promise<void> {
+    const handle = handleIn(given);
+    if (report !== undefined) addReport(undefined, report); // before any wait for an agent or a leader
+    await this.#slots.releaseHandle(handle, report);
   }
 
   events(options?: EventsOptions): EventStream<Event> {

@@ -19,14 +19,20 @@ export function refusalOf(state: SwarmState, task: TaskSpec, at: Instant): Reply
   if (tooSmall !== undefined)
     return { kind: "over-budget", tokens, source: estimateSource(state, task), ...tooSmall };
 
-  return usedUpBudget(state, task, row, tokens, at) ?? fullQueue(state, task, row);
+  const { project } = task;
+  const source = estimateSource(state, task);
+  return rejectionBy(state, { project, row, tokens, source }, at) ?? fullQueue(state, task, row);
 }
 
-function usedUpBudget(
+/** The refusal by a budget in mode `reject` that has too little left for so many tokens. */
+export function rejectionBy(
   state: SwarmState,
-  task: TaskSpec,
-  row: ProjectRow | undefined,
-  tokens: number,
+  {
+    project,
+    row,
+    tokens,
+    source,
+  }: Pick<BudgetRefusal, "project" | "tokens" | "source"> & { readonly row: ProjectRow | undefined },
   at: Instant,
 ): BudgetRefusal | undefined {
   const found = rejectingBudget(state, row, tokens, at);
@@ -35,18 +41,18 @@ function usedUpBudget(
   return {
     kind: "budget-exceeded",
     reason: reason === "project-budget" ? "project-budget-used-up" : "swarm-budget-used-up",
-    project: task.project,
+    project,
     budget,
     spent,
     reserved,
     tokens,
-    source: estimateSource(state, task),
+    source,
     retryAfterMs: opensAt === undefined ? limits.budgetRetryMs : opensAt - at,
     isHeld: opensAt === undefined,
   };
 }
 
-function isDeclared(state: SwarmState, row: ProjectRow | undefined): boolean {
+export function isDeclared(state: SwarmState, row: ProjectRow | undefined): boolean {
   return state.policy.projects === "open" || row?.settings !== undefined;
 }
 

@@ -3,7 +3,7 @@
 // `state`; pure means that the same journal gives the same state.
 
 import { assert, unreachable } from "../assert.ts";
-import type { Instant, TaskRef } from "../ids.ts";
+import type { Instant, ProjectId, TaskRef } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
 import { beginAffinity, endAffinity } from "../state/affinity-rows.ts";
@@ -43,7 +43,16 @@ import {
   removeProject,
   removeResource,
 } from "../state/settings-rows.ts";
-import { awaitSlot, endWaits, grantSlot, releaseSlot, tuneAlpha } from "../state/slot-rows.ts";
+import {
+  awaitSlot,
+  endWaits,
+  grantSlot,
+  releaseSlot,
+  restartIdleTimes,
+  touchSlot,
+  tuneAlpha,
+} from "../state/slot-rows.ts";
+import { chargeSlots } from "../state/slot-tokens.ts";
 import type { OpenAttempt, SwarmState, TaskRow } from "../state/state.ts";
 import {
   addFailedBy,
@@ -96,7 +105,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       ];
       state.leader = event.leader;
       state.leaderTimeoutMs = event.timeoutMs;
-      return;
+      return restartIdleTimes(state, context.at);
     case "TermRenewed":
     case "TasksRefused":
       return;
@@ -185,9 +194,16 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "SlotAwaited":
       return awaitSlot(state, event, context.at);
     case "SlotGranted":
-      return grantSlot(state, event, context.at);
+      grantSlot(state, event, context.at);
+      if (event.tokens !== undefined)
+        assertWithinBudgets(state, event.project, `slot ${event.handle}`, context.at);
+      return;
     case "SlotReleased":
       return releaseSlot(state, event, context.at);
+    case "SlotTouched":
+      return touchSlot(state, event, context.at);
+    case "SlotCharged":
+      return chargeSlots(state, event, context.at);
     case "SlotWaitEnded":
       return endWaits(state, event);
     case "AlphaTuned":
@@ -243,7 +259,8 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
   };
   openAttempt(state, agent, attempt);
   reserve(state, row.projectRow, attempt, at);
-  if (event.tokensReserved !== undefined) assertWithinBudgets(state, row, at);
+  if (event.tokensReserved !== undefined)
+    assertWithinBudgets(state, row.spec.project, `task ${row.spec.id}`, at);
   attempt.timeoutTimer = startTimer(state, (at + row.spec.timeoutMs) as Instant, {
     kind: "timeout",
     attempt,
@@ -352,17 +369,23 @@ function takeReport(
   noteKind(state, kindRow);
 }
 
-/** Promise P7: the planner has checked the gates of hard budgets. */
-function assertWithinBudgets(state: SwarmState, { projectRow, spec }: TaskRow, at: Instant): void {
-  const own = projectRow.settings?.budget;
+/** Promise P7: the planners have checked the gates of hard budgets. */
+function assertWithinBudgets(
+  state: SwarmState,
+  project: ProjectId | undefined,
+  what: string,
+  at: Instant,
+): void {
+  const row = project === undefined ? undefined : state.projectById.get(project);
+  const own = row?.settings?.budget;
   const global = state.policy.budget;
   assert(
-    !isHard(own) || budgetRoom(projectRow.ledger, own, at) >= 0,
-    `the assignment of ${spec.id} fits the budget of ${spec.project}`,
+    row === undefined || !isHard(own) || budgetRoom(row.ledger, own, at) >= 0,
+    `the grant to ${what} fits the budget of ${project}`,
   );
   assert(
     !isHard(global) || budgetRoom(state.ledger, global, at) >= 0,
-    `the assignment of ${spec.id} fits the swarm's budget`,
+    `the grant to ${what} fits the swarm's budget`,
   );
 }
 

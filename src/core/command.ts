@@ -27,7 +27,9 @@ import type {
   QueueBound,
   RefusalReason,
   ResultDigest,
+  SlotLease,
   SlotReleaseReason,
+  SlotUse,
   SlotWaitEndReason,
   TaskSpec,
   TrimReason,
@@ -77,6 +79,12 @@ export type ReportedOutcome =
     }
   /** The attempt was stopped before its end: on the leader's order, or of the agent's own accord. */
   | { readonly kind: "revoked"; readonly tokens?: number };
+
+/** The optional terms of a request for slots. */
+export type SlotTerms = Pick<
+  SlotLease,
+  "holder" | "as" | "label" | "project" | "user" | "tokens" | "idleTimeoutMs"
+>;
 
 export type Command =
   | {
@@ -169,7 +177,7 @@ export type Command =
       /** [0, 1), spreads the retry's back-off. */
       readonly jitter: number;
     }
-  | {
+  | ({
       readonly type: "AcquireSlots";
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
@@ -178,13 +186,20 @@ export type Command =
       readonly resources: readonly ResourceName[];
       /** ≥ 1,000 */
       readonly weightThousandths: number;
-      readonly holder?: string;
       /** Maximum wait, ≥ 0, from the first decision on; absent means for ever. */
       readonly timeoutMs?: number;
-    }
-  /** Releases slots, or ends the wait for them. */
+    } & SlotTerms)
+  /** Releases slots, or ends the wait for them. Charges the usage, also where the slots were lost before. */
   | {
       readonly type: "ReleaseSlots";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly handle: SlotHandle;
+      readonly usage?: SlotUse;
+    }
+  /** Starts the idle time of held slots anew. */
+  | {
+      readonly type: "TouchSlots";
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
       readonly handle: SlotHandle;
@@ -359,7 +374,7 @@ export type Reply =
   /** Released now (`held`), or the wait ended now (`waiting`). */
   | { readonly kind: "slot-released"; readonly handle: SlotHandle; readonly was: "held" | "waiting" }
   | { readonly kind: "unknown-handle"; readonly handle: SlotHandle }
-  /** The handle stands for other resources, another weight or another holder. */
+  /** The handle stands for another request: other resources, weight, holder or terms. */
   | { readonly kind: "handle-in-use"; readonly handle: SlotHandle }
   | {
       readonly kind: "unknown-resource";
@@ -383,7 +398,14 @@ export type Reply =
       readonly maxWaiters: number;
       readonly retryAfterMs: number;
     }
-  | { readonly kind: "too-many-slot-leases"; readonly retryAfterMs: number };
+  | { readonly kind: "too-many-slot-leases"; readonly retryAfterMs: number }
+  /** No further resource or project can be made: nothing was changed. */
+  | {
+      readonly kind: "table-full";
+      readonly of: "resources" | "projects";
+      readonly name: string;
+      readonly max: number;
+    };
 
 /** A bound on waiting tasks leaves no room for one more task. */
 export type QueueRefusal = {
@@ -405,7 +427,8 @@ export type QueueRefusal = {
 export interface BudgetRefusal {
   readonly kind: "budget-exceeded";
   readonly reason: BudgetBound;
-  readonly project: ProjectId;
+  /** Of the task; of a request for slots, if any. */
+  readonly project: ProjectId | undefined;
   readonly budget: BudgetSettings;
   /** Tokens in the budget's window. */
   readonly spent: number;

@@ -27,22 +27,22 @@ export function decideLateCharge(
  * already. In every mode: a report may name more tokens than were reserved.
  */
 export function budgetsExceeded(state: SwarmState, event: Event, at: Instant): readonly Event[] {
-  const project = concernedBy(event);
-  if (project === undefined) return [];
-  const row = state.projectById.get(project);
+  if (!changesTokens(event)) return [];
+  const { project } = event;
+  const row = project === undefined ? undefined : state.projectById.get(project);
   const own = row?.settings?.budget;
   const global = state.policy.budget;
   if (own === undefined && global === undefined) return [];
   const events: Event[] = [];
-  if (row !== undefined && own !== undefined && isNews(row.ledger, own, at))
+  if (project !== undefined && row !== undefined && own !== undefined && isNews(row.ledger, own, at))
     events.push({ type: "BudgetExceeded", project, ...levels(row.ledger, own, at) });
   if (global !== undefined && isNews(state.ledger, global, at))
     events.push({ type: "BudgetExceeded", ...levels(state.ledger, global, at) });
   return events;
 }
 
-/** The project whose tokens an event reserved or spent. */
-function concernedBy(event: Event): ProjectId | undefined {
+/** Whether an event reserved or spent tokens, of a project or of the swarm alone. */
+function changesTokens(event: Event): event is Event & { readonly project?: ProjectId } {
   switch (event.type) {
     case "TokensCharged":
     case "TaskAssigned":
@@ -51,9 +51,13 @@ function concernedBy(event: Event): ProjectId | undefined {
     case "TaskFailed":
     case "TaskDeadLettered":
     case "AttemptReleased":
-      return event.project;
+      return true;
+    case "SlotGranted":
+    case "SlotReleased":
+    case "SlotCharged":
+      return event.tokens !== undefined;
     default:
-      return undefined;
+      return false;
   }
 }
 

@@ -1,14 +1,26 @@
-// Acquiring and releasing slots, and reconciling an agent's view of slots. A handle stands for one slot lease for ever:
-// a repeated request takes effect once, and the reply gives the present state.
+// Acquiring, touching and releasing slots, and reconciling an agent's view of slots. A handle stands for one slot lease
+// for ever: a repeated request takes effect once, and the reply gives the present state.
 
 import type { AgentId, Incarnation, Instant, ResourceName, SlotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { neverFits, type TokenRequest } from "../scheduling/gates.ts";
 import { isVacant } from "../scheduling/slot-planner.ts";
-import type { Event, SlotLease, SlotReleaseReason, SlotWaitEndReason } from "../state/event.ts";
+import type {
+  Event,
+  EventOf,
+  SlotLease,
+  SlotReleaseReason,
+  SlotUse,
+  SlotWaitEndReason,
+} from "../state/event.ts";
 import { nearMisses } from "../state/near-miss.ts";
-import { findSlotLease, mentionsOf, needsOf, slotLeaseKey, slotLeasesOf } from "../state/slot-rows.ts";
+import { slotLeaseKey } from "../state/slot-key.ts";
+import { findSlotLease, mentionsOf, needsOf, slotLeasesOf } from "../state/slot-rows.ts";
+import { ratesOf, tokensAtRelease, tokensLate } from "../state/slot-tokens.ts";
 import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
-import type { Command, ListedSlots, Reply, SlotCorrections } from "./command.ts";
+import { hasRoomForProject } from "../state/task-rows.ts";
+import { isDeclared, rejectionBy } from "./admission.ts";
+import type { Command, ListedSlots, Reply, SlotCorrections, SlotTerms } from "./command.ts";
 import { endsOfProbedLease } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
 
@@ -20,13 +32,14 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
   const needs = needsOf(command.resources);
   const known = asBefore(state, command, needs);
   if (known !== undefined) return answered(known);
-  const refusal = refusalOf(state, command, needs);
+  const refusal = refusalOf(state, command, needs) ?? refusalOfTokens(state, command, at);
   if (refusal !== undefined) return answered(refusal);
   const slotLease = slotLeaseOf(command, needs);
-  if (isVacant(state, needs)) {
+  const opened = openedBy(state, needs);
+  if (isVacant(state, needs, tokenRequestOf(state, command, needs), at)) {
     const receipt = { by: "free", waiting: 0, waitedMs: 0 } as const;
     return {
-      events: [{ type: "SlotGranted", ...slotLease, receipt }],
+      events: [...opened, { type: "SlotGranted", ...slotLease, receipt }],
       reply: { kind: "slot-granted", handle },
     };
   }
@@ -44,28 +57,77 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
   const { timeoutMs } = command;
   const deadline = timeoutMs === undefined ? {} : { deadline: (at + timeoutMs) as Instant };
   return {
-    events: [{ type: "SlotAwaited", ...slotLease, ...deadline }],
+    events: [...opened, { type: "SlotAwaited", ...slotLease, ...deadline }],
     reply: { kind: "slot-awaited", handle },
   };
 }
 
-export function decideRelease(
+/** Journals a touch only if it moves the end of the idle time noticeably. */
+export function decideTouch(
   state: SwarmState,
-  { agent, incarnation, handle }: Extract<Command, { type: "ReleaseSlots" }>,
+  { agent, incarnation, handle }: Extract<Command, { type: "TouchSlots" }>,
+  at: Instant,
 ): Decision {
   const slotLease = findSlotLease(state, agent, handle);
-  if (slotLease === undefined) {
-    const reason = state.endedSlotByKey.get(slotLeaseKey({ agent, handle }));
-    return answered(
-      reason === undefined ? { kind: "unknown-handle", handle } : { kind: "slot-ended", handle, reason },
-    );
-  }
+  if (slotLease === undefined) return answered(endingOf(state, agent, handle));
+  if (slotLease.incarnation !== incarnation) return answered({ kind: "session-over", agent });
+  if (slotLease.state === "waiting") return answered({ kind: "slot-awaited", handle });
+  const { idleTimeoutMs, idleTimer } = slotLease;
+  const movesMs = idleTimeoutMs === undefined ? 0 : at + idleTimeoutMs - (idleTimer?.dueAt ?? 0);
+  const isNews = idleTimeoutMs !== undefined && movesMs > idleTimeoutMs * limits.slotTouchShare;
+  const event: Event = { type: "SlotTouched", agent, incarnation, handle };
+  return { events: isNews ? [event] : [], reply: { kind: "slot-granted", handle } };
+}
+
+/** Takes back slots that were not touched within their idle time. */
+export function decideIdle(slotLease: SlotLeaseRow): Event[] {
+  return [released(slotLease, "idle")];
+}
+
+export function decideRelease(
+  state: SwarmState,
+  { agent, incarnation, handle, usage }: Extract<Command, { type: "ReleaseSlots" }>,
+): Decision {
+  const slotLease = findSlotLease(state, agent, handle);
+  if (slotLease === undefined)
+    return { events: chargedLate(state, { agent, handle, usage }), reply: endingOf(state, agent, handle) };
   if (slotLease.incarnation !== incarnation) return answered({ kind: "session-over", agent });
   const events =
     slotLease.state === "held"
-      ? [released(slotLease, "released"), ...endsOfProbedLease(state, slotLease)]
+      ? [released(slotLease, "released", usage), ...endsOfProbedLease(state, slotLease)]
       : [waitsEnded([slotLease], "aborted")];
   return { events, reply: { kind: "slot-released", handle, was: slotLease.state } };
+}
+
+/** How a slot lease ended, or that it is unknown. */
+function endingOf(state: SwarmState, agent: AgentId, handle: SlotHandle): Reply {
+  const reason = state.endedSlotByKey.get(slotLeaseKey({ agent, handle }));
+  return reason === undefined ? { kind: "unknown-handle", handle } : { kind: "slot-ended", handle, reason };
+}
+
+/** The charge of a report about lost slots. */
+function chargedLate(
+  state: SwarmState,
+  {
+    agent,
+    handle,
+    usage,
+  }: { readonly agent: AgentId; readonly handle: SlotHandle; readonly usage: SlotUse | undefined },
+): Event[] {
+  const uncharged = state.unchargedSlots.get(slotLeaseKey({ agent, handle }));
+  const tokens = uncharged === undefined ? 0 : tokensLate(uncharged, usage);
+  if (uncharged === undefined || tokens === 0) return [];
+  const { project } = uncharged;
+  return [
+    {
+      type: "SlotCharged",
+      agent,
+      handle,
+      ...(project === undefined ? {} : { project }),
+      tokens,
+      ...(usage === undefined ? {} : { usage }),
+    },
+  ];
 }
 
 /** Ends a wait at the time-out. */
@@ -134,17 +196,21 @@ function isAlive(state: SwarmState, agent: AgentId, incarnation: Incarnation): b
   return row?.online === true && row.incarnation === incarnation;
 }
 
+const sameTerms = ["holder", "as", "label", "project", "user", "idleTimeoutMs"] as const;
+
 /** The present state of a handle requested before. */
 function asBefore(
   state: SwarmState,
-  { agent, handle, weightThousandths, holder }: AcquireSlots,
+  command: AcquireSlots,
   needs: ReadonlyMap<ResourceName, number>,
 ): Reply | undefined {
+  const { agent, handle, weightThousandths } = command;
   const slotLease = findSlotLease(state, agent, handle);
   if (slotLease !== undefined) {
     const isSame =
       slotLease.weightThousandths === weightThousandths &&
-      slotLease.holder === holder &&
+      slotLease.tokens === (command.tokens ?? 0) &&
+      sameTerms.every((name) => slotLease[name] === command[name]) &&
       isSameNeed(slotLease.needs, needs);
     if (!isSame) return { kind: "handle-in-use", handle };
     return { kind: slotLease.state === "held" ? "slot-granted" : "slot-awaited", handle };
@@ -160,17 +226,59 @@ function refusalOf(
 ): Reply | undefined {
   for (const [resource, wanted] of needs) {
     const row = state.resourceByName.get(resource);
-    if (row === undefined) {
+    if (row === undefined && state.policy.resources === "declared") {
       const near = nearMisses(resource, state.resourceByName.keys());
       return { kind: "unknown-resource", resource, nearMisses: near };
     }
-    const { slots } = row.settings;
+    const slots = row?.settings.slots ?? state.policy.slotsDefault;
     if (wanted > slots) return { kind: "above-capacity", resource, wanted, slots };
   }
+  const opened = openedBy(state, needs).at(-1);
+  const { resourcesMax } = limits;
+  if (opened !== undefined && state.resourceByName.size + needs.size > resourcesMax)
+    return { kind: "table-full", of: "resources", name: opened.resource, max: resourcesMax };
   const own = slotLeasesOf(state, agent);
   if (own.length >= limits.slotLeasesPerAgentMax)
     return { kind: "too-many-slot-leases", retryAfterMs: limits.retryAfterMs };
   return disorder(own, needs, holder);
+}
+
+/** The resources that a request makes, where the policy opens unknown resources. */
+function openedBy(
+  state: SwarmState,
+  needs: ReadonlyMap<ResourceName, number>,
+): EventOf<"ResourceConfigured">[] {
+  const settings = { slots: state.policy.slotsDefault, maxWaiters: limits.waitersPerResourceMax };
+  return [...needs.keys()]
+    .filter((resource) => !state.resourceByName.has(resource))
+    .map((resource) => ({ type: "ResourceConfigured", resource, settings }));
+}
+
+/** Why the project or the tokens of a request are refused, as those of a task. */
+function refusalOfTokens(
+  state: SwarmState,
+  { project, tokens = 0 }: AcquireSlots,
+  at: Instant,
+): Reply | undefined {
+  const row = project === undefined ? undefined : state.projectById.get(project);
+  if (project !== undefined) {
+    const { projectsMax: max } = limits;
+    if (!isDeclared(state, row)) return { kind: "unknown-project", project };
+    if (!hasRoomForProject(state, project)) return { kind: "table-full", of: "projects", name: project, max };
+  }
+  if (tokens === 0) return undefined;
+  const tooSmall = neverFits(state, row, tokens);
+  if (tooSmall !== undefined) return { kind: "over-budget", tokens, source: "said", ...tooSmall };
+  return rejectionBy(state, { project, row, tokens, source: "said" }, at);
+}
+
+function tokenRequestOf(
+  state: SwarmState,
+  { agent, project, tokens = 0 }: AcquireSlots,
+  needs: ReadonlyMap<ResourceName, number>,
+): TokenRequest {
+  const agentType = state.agentById.get(agent)?.agentType;
+  return { tokens, project, rates: ratesOf({ agentType, needs }) };
 }
 
 /**
@@ -195,16 +303,21 @@ function disorder(
 }
 
 function slotLeaseOf(
-  { agent, incarnation, handle, weightThousandths, holder }: AcquireSlots,
+  { agent, incarnation, handle, weightThousandths, ...terms }: AcquireSlots,
   needs: ReadonlyMap<ResourceName, number>,
 ): SlotLease {
+  return { agent, incarnation, handle, resources: mentionsOf(needs), weightThousandths, ...termsOf(terms) };
+}
+
+function termsOf({ holder, as, label, project, user, tokens = 0, idleTimeoutMs }: SlotTerms): SlotTerms {
   return {
-    agent,
-    incarnation,
-    handle,
-    resources: mentionsOf(needs),
-    weightThousandths,
     ...(holder === undefined ? {} : { holder }),
+    ...(as === undefined ? {} : { as }),
+    ...(label === undefined ? {} : { label }),
+    ...(project === undefined ? {} : { project }),
+    ...(user === undefined ? {} : { user }),
+    ...(tokens === 0 ? {} : { tokens }),
+    ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
   };
 }
 
@@ -218,9 +331,20 @@ function ended(
   return [...waits, ...held.map((slotLease) => released(slotLease, reason))];
 }
 
-function released(slotLease: SlotLeaseRow, reason: SlotReleaseReason): Event {
-  const { agent, incarnation, handle, needs } = slotLease;
-  return { type: "SlotReleased", agent, incarnation, handle, resources: mentionsOf(needs), reason };
+function released(slotLease: SlotLeaseRow, reason: SlotReleaseReason, usage?: SlotUse): Event {
+  const { agent, incarnation, handle, needs, project } = slotLease;
+  const tokens = tokensAtRelease(slotLease, reason, usage);
+  return {
+    type: "SlotReleased",
+    agent,
+    incarnation,
+    handle,
+    resources: mentionsOf(needs),
+    reason,
+    ...(project === undefined ? {} : { project }),
+    ...(tokens === 0 ? {} : { tokens }),
+    ...(usage === undefined ? {} : { usage }),
+  };
 }
 
 /** @param slotLeases of one agent, at least one */

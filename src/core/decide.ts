@@ -24,7 +24,13 @@ import {
 } from "./decide-agent.ts";
 import { decideResult, decideRevoke, decideStall, decideTimeout } from "./decide-attempt.ts";
 import { decideSettings } from "./decide-settings.ts";
-import { decideAcquire, decideAcquireTimeout, decideRelease } from "./decide-slot.ts";
+import {
+  decideAcquire,
+  decideAcquireTimeout,
+  decideIdle,
+  decideRelease,
+  decideTouch,
+} from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
 
 const NOTHING = answered({ kind: "none" });
@@ -64,6 +70,8 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
       return decideAcquire(state, command, at);
     case "ReleaseSlots":
       return decideRelease(state, command);
+    case "TouchSlots":
+      return decideTouch(state, command, at);
     case "DrainAgent":
       return decideDrain(state, command.agent);
     case "UndrainAgent":
@@ -253,6 +261,8 @@ function eventsOfTimer(state: SwarmState, { due }: Timer, at: Instant, jitter: n
       return decideTimeout(state, due.attempt, at, jitter);
     case "acquire-timeout":
       return decideAcquireTimeout(due.slot);
+    case "slot-idle":
+      return decideIdle(due.slot);
     case "forget":
       return [{ type: "AgentForgotten", agent: due.agent }];
     case "hold":

@@ -30,6 +30,14 @@ export type Effect =
       readonly incarnation: Incarnation;
       readonly handles: readonly SlotHandle[];
     }
+  /** Slots were taken back from the agent. */
+  | {
+      readonly kind: "slots-revoked";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly handles: readonly SlotHandle[];
+      readonly reason: "idle";
+    }
   /** The agent's waits have ended without slots. */
   | {
       readonly kind: "slot-waits-ended";
@@ -98,6 +106,12 @@ export function addEffects(
       if (event.receipt.by === "free") return; // the reply to the request reports the grant
       const { agent, incarnation, handle } = event;
       effects.push({ kind: "slots-granted", agent, incarnation, handles: [handle] });
+      return;
+    }
+    case "SlotReleased": {
+      const { agent, incarnation, handle, reason } = event;
+      if (reason === "idle")
+        effects.push({ kind: "slots-revoked", agent, incarnation, handles: [handle], reason });
       return;
     }
     case "SlotWaitEnded": {

@@ -219,8 +219,8 @@ function* timersBelongToTheLiving(state: SwarmState): Generator<string> {
     if (ownTimer(state, timer) !== timer) yield `a ${timer.due.kind} timer has no owner`;
   }
   for (const [agent, slots] of state.slotsByAgent) {
-    for (const { handle, timeoutTimer } of slots.values())
-      if (isStopped(timeoutTimer)) yield `the timer of ${agent}/${handle} is stopped`;
+    for (const { handle, timeoutTimer, idleTimer } of slots.values())
+      if (isStopped(timeoutTimer) || isStopped(idleTimer)) yield `a timer of ${agent}/${handle} is stopped`;
   }
   for (const agent of state.agentById.values()) {
     if (isStopped(agent.forgetTimer)) yield `the timer of agent ${agent.id} is stopped`;
@@ -239,6 +239,8 @@ function ownTimer(state: SwarmState, { due }: Timer): Timer | undefined {
       return state.taskById.get(due.attempt)?.open?.timeoutTimer;
     case "acquire-timeout":
       return findSlotLease(state, due.slot.agent, due.slot.handle)?.timeoutTimer;
+    case "slot-idle":
+      return findSlotLease(state, due.slot.agent, due.slot.handle)?.idleTimer;
     case "forget":
       return state.agentById.get(due.agent)?.forgetTimer;
     case "hold":

@@ -1,6 +1,7 @@
 // Numbered checks of budgets, rates and counts of open attempts (docs/invariants.md), for states between two events and
 // from one batch to the next. Recounts, as in invariants.ts.
 
+import type { ProjectId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { budgetRoom } from "../scheduling/gates.ts";
 import { unchargedKey } from "../state/budget-rows.ts";
@@ -8,7 +9,8 @@ import { rateWindowMs } from "../state/rate.ts";
 import { rateOf } from "../state/rate-rows.ts";
 import type { RollingWindow } from "../state/rolling-window.ts";
 import { type BudgetSettings, isHard, rateWindows } from "../state/settings.ts";
-import type { OpenAttempt, RateRow, SwarmState, TokenLedger } from "../state/state.ts";
+import { ratesOf } from "../state/slot-tokens.ts";
+import type { OpenAttempt, RateRow, SlotLeaseRow, SwarmState, TokenLedger } from "../state/state.ts";
 import { historyAmiss } from "../state/use-history.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 
@@ -51,26 +53,30 @@ interface Owner {
   readonly ledger: TokenLedger;
   readonly openAttempts: number;
   readonly budget: BudgetSettings | undefined;
-  readonly owns: (attempt: OpenAttempt) => boolean;
+  readonly owns: (user: { readonly project: ProjectId | undefined }) => boolean;
 }
 
-/** Reserved tokens equal the sum over open attempts. */
+/** Reserved tokens equal the sum over open attempts and held slots. */
 function* reservationsEqualARecount(state: SwarmState): Generator<string> {
   const attempts = openAttempts(state);
+  const slotLeases = heldWithTokens(state);
   for (const { name, ledger, owns } of owners(state)) {
     let reserved = 0;
     for (const attempt of attempts) if (owns(attempt)) reserved += attempt.tokensReserved;
+    for (const slotLease of slotLeases) if (owns(slotLease)) reserved += slotLease.tokens;
     if (ledger.reserved !== reserved)
-      yield `${name} has ${ledger.reserved} tokens reserved, its attempts ${reserved}`;
+      yield `${name} has ${ledger.reserved} tokens reserved, its attempts and slots ${reserved}`;
   }
   const types = new Map<string, number>();
   for (const { agentType, tokensReserved } of attempts)
     if (agentType !== undefined && tokensReserved > 0)
       types.set(agentType, (types.get(agentType) ?? 0) + tokensReserved);
+  for (const slotLease of slotLeases)
+    for (const type of ratesOf(slotLease)) types.set(type, (types.get(type) ?? 0) + slotLease.tokens);
   for (const type of new Set([...types.keys(), ...state.reservedByType.keys()])) {
     const counted = state.reservedByType.get(type);
     if (counted !== types.get(type))
-      yield `type ${type} has ${counted} tokens reserved, its attempts ${types.get(type)}`;
+      yield `type ${type} has ${counted} tokens reserved, its attempts and slots ${types.get(type)}`;
   }
 }
 
@@ -173,9 +179,15 @@ function* owners(state: SwarmState): Generator<Owner> {
       ledger,
       openAttempts: counted,
       budget: settings?.budget,
-      owns: (attempt) => attempt.project === project,
+      owns: (user) => user.project === project,
     };
   }
+}
+
+function heldWithTokens(state: SwarmState): readonly SlotLeaseRow[] {
+  return [...state.slotsByAgent.values()].flatMap((slotLeases) =>
+    [...slotLeases.values()].filter((slotLease) => slotLease.state === "held" && slotLease.tokens > 0),
+  );
 }
 
 function openAttempts(state: SwarmState): readonly OpenAttempt[] {

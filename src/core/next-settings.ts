@@ -46,6 +46,8 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
     rememberMs = base.rememberMs,
     rememberedTasks = base.rememberedTasks,
     projects = base.projects,
+    resources = base.resources,
+    slotsDefault = base.slotsDefault,
   } = patch;
   const topN = replaced(base.topN, patch.topN);
   const budget = nextBudget(base.budget, patch.budget);
@@ -63,6 +65,8 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
   whole(rememberMs, limits.rememberMsMin, limits.rememberMsMax, "rememberMs");
   whole(rememberedTasks, limits.rememberedTasksMin, limits.rememberedTasksMax, "rememberedTasks");
   among(projects, ["open", "declared"], "projects");
+  among(resources, ["open", "declared"], "resources");
+  whole(slotsDefault, 1, limits.slotsPerResourceMax, "slotsDefault");
   return {
     rules: base.rules,
     projectTurn,
@@ -80,6 +84,8 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
     rememberMs,
     rememberedTasks,
     projects,
+    resources,
+    slotsDefault,
   };
 }
 

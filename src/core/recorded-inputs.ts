@@ -95,6 +95,10 @@ export function causeOf(
     case "SlotAwaited":
     case "SlotGranted":
       return causeOfSlots(event, at);
+    case "SlotTouched":
+      return { ...event, type: "TouchSlots" };
+    case "SlotCharged":
+      return causeOfLateCharge(state, event);
     case "SlotReleased":
     case "SlotWaitEnded":
       return causeOfSlotEnd(state, event, events, from);
@@ -486,9 +490,11 @@ function partOfClaim(
 
 // --- slots ------------------------------------------------------------------------------------------
 
-function causeOfSlots(event: EventOf<"SlotAwaited" | "SlotGranted">, at: Instant): Command | undefined {
-  if (isReaction(event)) return undefined;
-  const { agent, incarnation, handle, resources, weightThousandths, holder } = event;
+/** A grant that no event of the batch led to is one to a request that waited for tokens. */
+function causeOfSlots(event: EventOf<"SlotAwaited" | "SlotGranted">, at: Instant): Cause | undefined {
+  if (isReaction(event)) return "due";
+  const { agent, incarnation, handle, resources, weightThousandths } = event;
+  const { holder, as, label, project, user, tokens, idleTimeoutMs } = event;
   const deadline = event.type === "SlotAwaited" ? event.deadline : undefined;
   return {
     type: "AcquireSlots",
@@ -498,6 +504,12 @@ function causeOfSlots(event: EventOf<"SlotAwaited" | "SlotGranted">, at: Instant
     resources,
     weightThousandths,
     ...(holder === undefined ? {} : { holder }),
+    ...(as === undefined ? {} : { as }),
+    ...(label === undefined ? {} : { label }),
+    ...(project === undefined ? {} : { project }),
+    ...(user === undefined ? {} : { user }),
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
     ...(deadline === undefined ? {} : { timeoutMs: deadline - at }),
   };
 }
@@ -511,6 +523,7 @@ function causeOfSlotEnd(
   const { agent, incarnation } = event;
   switch (event.reason) {
     case "timed-out":
+    case "idle":
       return "due";
     case "lost":
       return heartbeatOf(state, agent, events, from);
@@ -520,9 +533,23 @@ function causeOfSlotEnd(
       return shrunkResource(state, event);
     default: {
       const [handle] = event.type === "SlotReleased" ? [event.handle] : event.handles;
-      return handle === undefined ? undefined : { type: "ReleaseSlots", agent, incarnation, handle };
+      const usage = event.type === "SlotReleased" ? event.usage : undefined;
+      if (handle === undefined) return undefined;
+      return {
+        type: "ReleaseSlots",
+        agent,
+        incarnation,
+        handle,
+        ...(usage === undefined ? {} : { usage }),
+      };
     }
   }
+}
+
+/** Any session of the agent may report. */
+function causeOfLateCharge(state: SwarmState, { agent, handle, usage }: EventOf<"SlotCharged">): Command {
+  const incarnation = state.agentById.get(agent)?.incarnation ?? ("gone" as Incarnation);
+  return { type: "ReleaseSlots", agent, incarnation, handle, ...(usage === undefined ? {} : { usage }) };
 }
 
 /** Goes on with the waits that a resource of fewer slots ended in the batch before. */

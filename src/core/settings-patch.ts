@@ -98,4 +98,8 @@ export interface PolicyPatch {
   /** How many ended tasks are remembered. */
   readonly rememberedTasks?: number | undefined;
   readonly projects?: Policy["projects"] | undefined;
+  /** `open`: the first request for slots of an unknown resource makes it. Default `declared`: it is refused. */
+  readonly resources?: Policy["resources"] | undefined;
+  /** Slots of a resource that is made so, ≥ 1; default `limits.slotsDefault`, 4. */
+  readonly slotsDefault?: number | undefined;
 }

@@ -3,10 +3,16 @@
 
 import type { ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { alphaAt, alphaSettingsAt, slotStarvationLimitTicks } from "../scheduling/slot-planner.ts";
+import {
+  alphaAt,
+  alphaSettingsAt,
+  slotStarvationLimitTicks,
+  tokensReasonOf,
+} from "../scheduling/slot-planner.ts";
 import { alphaByPreset } from "../state/alpha.ts";
 import type { ResourceSettings } from "../state/settings.ts";
-import { findSlotLease, slotLeaseKey } from "../state/slot-rows.ts";
+import { slotLeaseKey } from "../state/slot-key.ts";
+import { findSlotLease } from "../state/slot-rows.ts";
 import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 
@@ -87,6 +93,27 @@ function* slotsEqualARecount(state: SwarmState): Generator<string> {
   }
   for (const name of state.contendedByName.keys())
     if (!state.resourceByName.has(name)) yield `${name} is listed as contended and is not set`;
+  yield* accountsEqualARecount(state);
+}
+
+/** Slot leases per project, and waits with tokens. */
+function* accountsEqualARecount(state: SwarmState): Generator<string> {
+  const leasesByProject = new Map<string, number>();
+  let waits = 0;
+  for (const slotLeases of state.slotsByAgent.values()) {
+    for (const { project, tokens, state: leaseState } of slotLeases.values()) {
+      if (project !== undefined) leasesByProject.set(project, (leasesByProject.get(project) ?? 0) + 1);
+      if (leaseState === "waiting" && tokens > 0) waits += 1;
+    }
+  }
+  for (const { project, slotLeases } of state.projectById.values()) {
+    const leases = leasesByProject.get(project) ?? 0;
+    if (slotLeases !== leases) yield `project ${project} counts ${slotLeases} slot leases, not ${leases}`;
+    leasesByProject.delete(project);
+  }
+  for (const project of leasesByProject.keys()) yield `project ${project} of a slot lease is gone`;
+  if (state.waitsWithTokens !== waits)
+    yield `${state.waitsWithTokens} requests with tokens are counted as waiting, not ${waits}`;
 }
 
 /** Each listed slot lease is known to its agent, in the listed state, and needs the resource. */
@@ -128,8 +155,15 @@ function* oneStateAHandle(state: SwarmState): Generator<string> {
       const isTimed = slotLease.state === "waiting" && slotLease.deadline !== undefined;
       if (isTimed !== (slotLease.timeoutTimer !== undefined))
         yield `slot lease ${key} should have a timer: ${isTimed}`;
+      const mayIdle = slotLease.state === "held" && slotLease.idleTimeoutMs !== undefined;
+      if (mayIdle !== (slotLease.idleTimer !== undefined))
+        yield `slot lease ${key} should have an idle time: ${mayIdle}`;
+      if (state.unchargedSlots.has(key))
+        yield `slot lease ${key} is ${slotLease.state} and waits to be charged`;
     }
   }
+  if (state.unchargedSlots.size > limits.unchargedAttemptsMax)
+    yield `${state.unchargedSlots.size} lost slot leases wait for their report`;
   if (state.endedSlotByKey.size > limits.endedHandlesMax)
     yield `${state.endedSlotByKey.size} ended handles, at most ${limits.endedHandlesMax}`;
 }
@@ -172,12 +206,27 @@ function* noIdleSlot(state: SwarmState): Generator<string> {
   const inOrder = [...isLate, ...waiting.filter((slotLease) => !isLate.has(slotLease))];
   for (const slotLease of inOrder) {
     const missing = [...slotLease.needs].findIndex(([name, wanted]) => wanted > (left.get(name) ?? 0));
-    if (missing === -1)
+    if (missing === -1 && !waitsForTokens(state, slotLease, waiting))
       yield `${slotLeaseKey(slotLease)} waits for ${[...slotLease.needs.keys()].join(" and ")} although the slots are free`;
-    if (isLate.has(slotLease))
+    if (isLate.has(slotLease) && !waitsForTokens(state, slotLease, waiting))
       for (const [name, wanted] of [...slotLease.needs].slice(0, missing + 1))
         left.set(name, (left.get(name) ?? 0) - wanted);
   }
+}
+
+/** Whether the request's tokens do not fit, or would take room kept for a request past the starvation limit. */
+function waitsForTokens(
+  state: SwarmState,
+  slotLease: SlotLeaseRow,
+  waiting: readonly SlotLeaseRow[],
+): boolean {
+  if (slotLease.tokens === 0) return false;
+  if (tokensReasonOf(state, slotLease, state.at) !== undefined) return true;
+  return waiting.some((other) => {
+    if (!hasWaitedTooLong(state, other)) return false;
+    const reason = tokensReasonOf(state, other, state.at);
+    return reason === "global-budget" || (reason === "project-budget" && other.project === slotLease.project);
+  });
 }
 
 function* noWaitInVain({ resourceByName }: SwarmState): Generator<string> {

@@ -6,7 +6,7 @@
 import type { AgentId, BatchIndex, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { Planner, type Round } from "../scheduling/planner.ts";
-import { slotReactions } from "../scheduling/slot-planner.ts";
+import { slotReactions, tokenGrants } from "../scheduling/slot-planner.ts";
 import type { Event } from "../state/event.ts";
 import { passTo } from "../state/journal-time.ts";
 import type { SwarmState } from "../state/state.ts";
@@ -87,14 +87,25 @@ export class Turn {
     return decision.reply;
   }
 
-  /** Fires due timers, as far as the turn has room. @returns whether none is left */
+  /**
+   * Fires due timers, then grants slots to requests that waited for tokens, as far as the turn has room.
+   * @returns whether nothing is left
+   */
   takeDue(jitter: () => number): boolean {
     for (;;) {
       const due = this.#state.timers.peek();
-      if (due === undefined || due.dueAt > this.#at) return true;
+      if (due === undefined || due.dueAt > this.#at) return this.#grantForTokens();
       if (this.isFull) return false;
       this.take({ type: "Tick", jitter: jitter() });
     }
+  }
+
+  #grantForTokens(): boolean {
+    for (const grant of tokenGrants(this.#state, this.#at)) {
+      this.#record(grant);
+      if (this.isFull) return false;
+    }
+    return true;
   }
 
   /** Assigns tasks, as far as the turn has room. @returns whether nothing is left to assign */

@@ -758,8 +758,9 @@ export interface ResourceRow {
     readonly load?: number;
     readonly backlogTerm?: number;
     readonly waitedTerm?: number;
-    /** `unreachable`: skipped, because its agent does not answer. */
-    readonly by?: "starvation-limit" | "load" | "unreachable";
+    /** `tokens`: skipped, because its tokens do not fit a budget or a rate · `unreachable`: skipped, because its agent
+     *  does not answer. */
+    readonly by?: "starvation-limit" | "load" | "tokens" | "unreachable";
   })[];
   /** In the window. */
   readonly granted: number;
@@ -775,6 +776,18 @@ export interface SlotParty {
   readonly agent: string;
   readonly handle: string;
   readonly forMs: number;
+  /** Queue of its own within the agent. */
+  readonly as?: string | undefined;
+  readonly label?: string | undefined;
+  readonly project?: string | undefined;
+  readonly user?: string | undefined;
+  /** The attempt that the slots serve. */
+  readonly task?: { readonly project: string; readonly task: string; readonly attempt: number } | undefined;
+  readonly tokens?: number | undefined;
+  /** What has too little left for the tokens of a waiter. */
+  readonly waitsFor?: "project-budget" | "global-budget" | "rate" | undefined;
+  /** When the slots are taken back unless they are touched. */
+  readonly idleAt?: number | undefined;
 }
 
 export interface Budgets {

@@ -204,18 +204,27 @@ export const slotWaitsQuerySchema = z.object({
 export const slotStandingSchema = z.object({
   place: z.int().describe("place in the order of this moment; 1 is next"),
   agent: z.string(),
+  as: z.string().optional().describe("queue of its own within the agent"),
   handle: z.string(),
   holder: z.string().optional(),
+  label: z.string().optional(),
+  project: z.string().optional(),
+  user: z.string().optional(),
+  tokens: z.int().optional().describe("to be reserved at the grant"),
+  waitsFor: z
+    .enum(["project-budget", "global-budget", "rate"])
+    .optional()
+    .describe("what has too little left for the tokens"),
   weight: z.number(),
   waitedMs: z.number(),
   ageTicks: z.int().describe("releases of the resource since the request"),
   limitTicks: z.number().optional().describe("age after which the request comes first; absent: no limit"),
-  by: z.enum(["starvation-limit", "load", "unreachable"]),
-  load: z.number().describe("L of the agent: the sum of the two terms; rounded to 4 decimals"),
+  by: z.enum(["starvation-limit", "load", "tokens", "unreachable"]),
+  load: z.number().describe("L of the queue: the sum of the two terms; rounded to 4 decimals"),
   depthTerm: z.number().describe("α · Q / max Q"),
   ageTerm: z.number().describe("(1 − α) · D / max D"),
-  queueDepth: z.number().describe("Q: weights of all waiting requests of the agent"),
-  oldestAge: z.int().describe("D: age of the agent's oldest request, in ticks"),
+  queueDepth: z.number().describe("Q: weights of all waiting requests of the queue"),
+  oldestAge: z.int().describe("D: age of the queue's oldest request, in ticks"),
   needs: z.array(z.object({ resource: z.string(), wanted: z.int(), free: z.int() })),
 });
 export type SlotStanding = z.infer<typeof slotStandingSchema>;

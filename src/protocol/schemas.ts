@@ -22,6 +22,7 @@ import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { holdScopes } from "../state/hold.ts";
 import { budgetModes } from "../state/settings.ts";
+import { budgetRefusalSchema } from "./budget-refusal-schema.ts";
 import {
   listedSlotsSchema,
   resourceStatusSchema,
@@ -483,17 +484,7 @@ export const codedErrorSchema = z.object({
   /** With `WAGGLE_AUDIT_TRIMMED`: the first batch that is kept. */
   firstIdx: z.int().optional(),
   /** With `WAGGLE_BUDGET_EXCEEDED`: the budget, the use of its window, and the task's estimate. Tokens. */
-  budget: z
-    .object({
-      /** Absent: the swarm's. */
-      project: z.string().optional(),
-      tokens: z.int(),
-      windowMs: z.int(),
-      spent: z.int(),
-      reserved: z.int(),
-      needed: z.int(),
-    })
-    .optional(),
+  budget: budgetRefusalSchema.optional(),
 });
 /** A refusal: nothing was changed. */
 export type CodedError = z.infer<typeof codedErrorSchema>;

@@ -161,6 +161,16 @@ export const policyPatchSchema = z.object({
     .optional()
     .describe("maximum number of ended tasks that are remembered"),
   projects: z.enum(["open", "declared"]).optional().describe("declared: only projects that were set exist"),
+  resources: z
+    .enum(["open", "declared"])
+    .optional()
+    .describe("open: the first request for an unknown resource makes it; declared: it is refused"),
+  slotsDefault: z
+    .int()
+    .min(1)
+    .max(limits.slotsPerResourceMax)
+    .optional()
+    .describe("slots of a resource that a request makes"),
 });
 
 export const policyRequestSchema = z.object({ v: version, ...policyPatchSchema.shape });
@@ -237,6 +247,9 @@ const policySchema = z.object({
   rememberMs: z.number().optional(),
   rememberedTasks: z.number().optional(),
   projects: z.enum(["open", "declared"]),
+  /** Absent from an older coordinator. */
+  resources: z.enum(["open", "declared"]).optional(),
+  slotsDefault: z.number().optional(),
 });
 /** Settings of the whole swarm. */
 export type PolicySettings = z.infer<typeof policySchema>;

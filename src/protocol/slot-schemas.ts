@@ -1,15 +1,18 @@
-// Messages about slots of resources, v1, as zod schemas: acquire, release, the lists in heartbeats, and pushes to
-// agents. schemas.ts includes the pushes. docs/protocol.md is generated from both.
+// Messages about slots of resources, v1, as zod schemas: acquire, touch, release, the lists in heartbeats, and pushes
+// to agents. schemas.ts includes the pushes. docs/protocol.md is generated from both.
 
 import { z } from "zod";
 import {
   type Incarnation,
   NAME_PATTERN,
+  type ProjectId,
   type ResourceName,
   type SlotHandle,
   SUBJECT_TOKEN_PATTERN,
+  type UserId,
 } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { budgetRefusalSchema } from "./budget-refusal-schema.ts";
 
 const branded = <Out>(schema: z.ZodType<unknown>) => schema as unknown as z.ZodType<Out>;
 
@@ -20,6 +23,11 @@ const incarnationSchema = branded<Incarnation>(token);
 const handleSchema = branded<SlotHandle>(token).describe(
   "id of the slot lease, chosen by the agent and never reused",
 );
+const label = z
+  .string()
+  .regex(/^[^\p{Cc}]*\S[^\p{Cc}]*$/u, "must have a visible character, and no control characters")
+  .max(limits.slotLabelCharactersMax);
+const tokens = z.int().min(0).max(limits.tokensPerAttemptMax);
 const handles = z.array(branded<SlotHandle>(token)).max(limits.slotLeasesPerAgentMax);
 
 export const acquireRequestSchema = z.object({
@@ -48,10 +56,48 @@ export const acquireRequestSchema = z.object({
     .max(limits.acquireTimeoutMsMax)
     .optional()
     .describe("maximum wait; absent: the request waits until it is granted or released"),
+  tokens: tokens
+    .optional()
+    .describe(
+      "expected tokens: budgets and rates reserve them while the slots are held, and charge them without a report",
+    ),
+  project: branded<ProjectId>(token)
+    .optional()
+    .describe("whose budget is charged, beside the swarm's; not for the slots of an attempt"),
+  user: branded<UserId>(name).optional().describe("for whom, for display"),
+  label: label.optional().describe("what for, for display"),
+  as: name
+    .optional()
+    .describe("queue of its own within the agent, in the load function; absent: the agent's"),
+  idleTimeoutMs: z
+    .int()
+    .min(limits.slotIdleMsMin)
+    .max(limits.slotIdleMsMax)
+    .optional()
+    .describe("longest time without a touch, from the grant on; then the leader takes the slots back"),
 });
 export type AcquireRequest = z.infer<typeof acquireRequestSchema>;
 
+/** Tokens used under a slot lease. */
+export const slotUsageSchema = z.object({
+  tokens: tokens.describe("charged to the budgets and rates"),
+  inputTokens: tokens.optional(),
+  outputTokens: tokens.optional(),
+  partial: z.literal(true).optional().describe("the work was cut off: more may have been used"),
+});
+export type SlotUsage = z.infer<typeof slotUsageSchema>;
+
 export const releaseRequestSchema = z.object({
+  v: version,
+  incarnation: incarnationSchema,
+  handle: handleSchema,
+  usage: slotUsageSchema
+    .optional()
+    .describe("absent: the expected tokens. Also charged, once, where the lease was lost before"),
+});
+
+/** Starts the idle time of a slot lease anew. */
+export const touchRequestSchema = z.object({
   v: version,
   incarnation: incarnationSchema,
   handle: handleSchema,
@@ -70,6 +116,7 @@ export const slotEndings = [
   "lost",
   "agent-gone",
   "above-capacity",
+  "idle",
 ] as const;
 
 const term = z.int();
@@ -80,6 +127,9 @@ const refusal = z.object({
   message: z.string(),
   field: z.string().optional(),
   retryAfterMs: z.number().optional(),
+  budget: budgetRefusalSchema
+    .optional()
+    .describe("with `WAGGLE_BUDGET_EXCEEDED`: the budget, the use of its window, and the tokens asked for"),
 });
 
 export const acquireResponseSchema = z.union([
@@ -113,6 +163,17 @@ export const releaseResponseSchema = z.union([
   refusal,
 ]);
 
+export const touchResponseSchema = z.union([
+  z.object({
+    ok: z.literal(true),
+    term,
+    idx,
+    state: z.enum(["held", "waiting", "ended"]),
+    reason: z.enum(slotEndings).optional().describe("with `ended`: how the lease or request had ended"),
+  }),
+  refusal,
+]);
+
 const pushed = { term, incarnation: z.string() };
 
 /** The agent holds every slot of the handles. Repeated until the agent's heartbeat lists the handles as held. */
@@ -135,13 +196,28 @@ export const slotsRevokedPushSchema = z.object({
   type: z.literal("slots-revoked"),
   ...pushed,
   handles: z.array(z.string()),
+  reason: z.literal("idle").optional().describe("`idle`: the lease was not touched within its idle time"),
 });
+
+/** The attempt that slots serve. */
+const servedTask = z.object({ project: z.string(), task: z.string(), attempt: z.int() });
 
 const party = z.object({
   agent: z.string(),
   handle: z.string(),
   /** Time since the grant or the request. */
   forMs: z.number(),
+  as: z.string().optional(),
+  label: z.string().optional(),
+  project: z.string().optional().describe("of the task, where the slots serve an attempt"),
+  user: z.string().optional(),
+  task: servedTask.optional(),
+  tokens: z.int().optional().describe("reserved, or to be reserved at the grant"),
+  waitsFor: z
+    .enum(["project-budget", "global-budget", "rate"])
+    .optional()
+    .describe("of a waiter: what has too little left for its tokens"),
+  idleAt: z.number().optional().describe("of a holder: when the slots are taken back unless touched"),
 });
 
 /** In the answer to `query.status`. */

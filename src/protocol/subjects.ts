@@ -18,6 +18,7 @@ export type AgentVerb =
   | "chunk"
   | "result"
   | "acquire"
+  | "touch"
   | "release";
 
 const operatorVerbs = [
@@ -80,6 +81,7 @@ export function subjectsOf(swarm: SwarmId) {
       `${prefix}.agent.*.*.chunk`,
       `${prefix}.agent.*.*.result`,
       `${prefix}.agent.*.*.acquire`,
+      `${prefix}.agent.*.*.touch`,
       `${prefix}.agent.*.*.release`,
     ],
     /** Queries that every coordinator answers. */

@@ -2,9 +2,10 @@
 // terms. For people; no decision reads it. The first request that fits gets the next free slot (slot-planner.ts).
 // Every release ages the waiters, so the later ranks are the order of this moment alone.
 
-import type { AgentId, Instant, ResourceName, SlotHandle } from "../ids.ts";
-import { resourceRowOf } from "../state/slot-rows.ts";
+import type { AgentId, Instant, ProjectId, ResourceName, SlotHandle, UserId } from "../ids.ts";
+import { resourceRowOf, slotQueueOf } from "../state/slot-rows.ts";
 import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
+import type { TokensReason } from "./gates.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
 import { rounded } from "./rounded.ts";
 import {
@@ -15,6 +16,7 @@ import {
   isReachable,
   queuesAt,
   slotStarvationLimitTicks,
+  tokensReasonOf,
 } from "./slot-planner.ts";
 
 /** Slots that a request wants of one resource. */
@@ -28,24 +30,33 @@ export interface SlotStanding {
   /** Place in the order of this moment; 1 is next. */
   readonly place: number;
   readonly agent: AgentId;
+  /** Queue of its own within the agent. */
+  readonly as: string | undefined;
   readonly handle: SlotHandle;
   readonly holder: string | undefined;
+  readonly label: string | undefined;
+  readonly project: ProjectId | undefined;
+  readonly user: UserId | undefined;
+  /** To be reserved at the grant; 0: none. */
+  readonly tokens: number;
+  /** With `tokens`: what has too little left. */
+  readonly waitsFor: TokensReason | undefined;
   readonly weight: number;
   readonly waitedMs: number;
   /** Releases of the resource since the request. */
   readonly ageTicks: number;
   /** The age after which the request comes first; undefined: no such limit. */
   readonly limitTicks: number | undefined;
-  /** `starvation-limit`: in order of asking, before all others · `load`: by L · `unreachable`: skipped, because its
-   *  agent does not answer. */
-  readonly by: "starvation-limit" | "load" | "unreachable";
-  /** L of the agent: the sum of its two terms, [0, 1]. Rounded to 4 decimals, like the terms. */
+  /** `starvation-limit`: in order of asking, before all others · `load`: by L · `tokens`: skipped, because its
+   *  tokens do not fit a budget or a rate · `unreachable`: skipped, because its agent does not answer. */
+  readonly by: "starvation-limit" | "load" | "tokens" | "unreachable";
+  /** L of the queue: the sum of its two terms, [0, 1]. Rounded to 4 decimals, like the terms. */
   readonly load: number;
   /** α · Q / max Q. */
   readonly depthTerm: number;
   /** (1 − α) · D / max D. */
   readonly ageTerm: number;
-  /** Q: weights of all waiting requests of the agent. */
+  /** Q: weights of all waiting requests of the queue. */
   readonly queueDepth: number;
   /** D: age of its oldest request, ticks. */
   readonly oldestAge: number;
@@ -69,8 +80,15 @@ export function rankWaiters(state: SwarmState, row: ResourceRow, at: Instant): S
   const maxima = maximaOf(queues.values());
   const alpha = alphaAt(state, row);
   const ranked = [...row.waiting.values()].map((lease) => {
-    const queue = queues.get(lease.agent) ?? { queueDepth: 0, oldestAge: 0 };
-    return { lease, queue, by: basisOf(state, lease), load: loadOf(queue, maxima, alpha) };
+    const queue = queues.get(slotQueueOf(lease)) ?? { queueDepth: 0, oldestAge: 0 };
+    const waitsFor = tokensReasonOf(state, lease, at);
+    return {
+      lease,
+      queue,
+      waitsFor,
+      by: basisOf(state, lease, waitsFor),
+      load: loadOf(queue, maxima, alpha),
+    };
   });
   ranked.sort(
     (a, b) =>
@@ -83,11 +101,17 @@ export function rankWaiters(state: SwarmState, row: ResourceRow, at: Instant): S
     tick: row.tick,
     maxQueueDepth: maxima.queueDepth / 1_000,
     maxOldestAge: maxima.oldestAge,
-    standings: ranked.map(({ lease, queue, by, load }, index) => ({
+    standings: ranked.map(({ lease, queue, waitsFor, by, load }, index) => ({
       place: index + 1,
       agent: lease.agent,
+      as: lease.as,
       handle: lease.handle,
       holder: lease.holder,
+      label: lease.label,
+      project: lease.project,
+      user: lease.user,
+      tokens: lease.tokens,
+      waitsFor,
       weight: lease.weightThousandths / 1_000,
       waitedMs: Math.max(0, at - lease.requestedAt),
       ageTicks: ageAt(row, lease),
@@ -103,10 +127,15 @@ export function rankWaiters(state: SwarmState, row: ResourceRow, at: Instant): S
 }
 
 /** In the order of serving. */
-const bases: readonly SlotStanding["by"][] = ["starvation-limit", "load", "unreachable"];
+const bases: readonly SlotStanding["by"][] = ["starvation-limit", "load", "tokens", "unreachable"];
 
-function basisOf(state: SwarmState, lease: SlotLeaseRow): SlotStanding["by"] {
+function basisOf(
+  state: SwarmState,
+  lease: SlotLeaseRow,
+  waitsFor: TokensReason | undefined,
+): SlotStanding["by"] {
   if (!isReachable(state, lease)) return "unreachable";
+  if (waitsFor !== undefined) return "tokens";
   return isPastStarvationLimit(state, lease) ? "starvation-limit" : "load";
 }
 

@@ -2,7 +2,7 @@
 // agent and all tasks: the rate of its type. Each gate reads the state's counters in constant time. Reads only:
 // state/budget-rows.ts and settings-rows.ts open and close gates.
 
-import type { Instant, Kind } from "../ids.ts";
+import type { Instant, Kind, ProjectId } from "../ids.ts";
 import { tokensEstimate } from "../state/estimate.ts";
 import type { TaskSpec } from "../state/event.ts";
 import { opensAt, usedOf } from "../state/rate.ts";
@@ -84,6 +84,31 @@ export function budgetVerdict(
   };
   const reason = usedUpBudget(state, row, needed, at);
   return reason === undefined ? { kind: "runs", ...terms } : { kind: "waits", reason, ...terms };
+}
+
+/** What a request for slots would reserve. */
+export interface TokenRequest {
+  readonly tokens: number;
+  readonly project: ProjectId | undefined;
+  /** Types whose rates count the tokens. */
+  readonly rates: readonly string[];
+}
+
+export type TokensReason = BudgetReason | "rate";
+
+/**
+ * What has too little left for the tokens of a request for slots. Without tokens, nothing. A budget in mode `alert` or
+ * `downgrade` holds nothing up: nothing cheaper is known.
+ */
+export function tokensGate(
+  state: SwarmState,
+  { tokens, project, rates }: TokenRequest,
+  at: Instant,
+): TokensReason | undefined {
+  if (tokens === 0) return undefined;
+  const row = project === undefined ? undefined : state.projectById.get(project);
+  const budget = row === undefined ? usedUpGlobal(state, tokens, at) : usedUpBudget(state, row, tokens, at);
+  return budget ?? (rates.some((type) => rateGate(state, type, at)) ? "rate" : undefined);
 }
 
 /** The hard budget that a task could never fit, even when all tokens are returned. */
@@ -191,10 +216,12 @@ export function rateReserved(state: SwarmState, { agentType }: RateRow): number 
 
 /**
  * The earliest instant after `at` at which a closed gate may open by time alone. Either tokens leave the window of a
- * budget with waiting tasks, or no rate of a type is used up any more. Undefined when time alone opens no gate.
+ * budget with waiting tasks or requests for slots, or no rate of a type is used up any more. Undefined when time alone
+ * opens no gate.
  */
 export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefined {
-  if (state.counts.queued === 0) return undefined;
+  const slotsWait = state.waitsWithTokens > 0;
+  if (state.counts.queued === 0 && !slotsWait) return undefined;
   let earliest: Instant | undefined;
   const note = (opening: Instant | undefined) => {
     if (opening !== undefined && opening > at && (earliest === undefined || opening < earliest))
@@ -203,7 +230,7 @@ export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefin
   if (holdsBack(state.policy.budget)) note(nextLeaving(state.ledger, at));
   for (const project of state.budgetedProjects) {
     const row = state.projectById.get(project);
-    if (row !== undefined && row.counts.queued > 0 && holdsBack(row.settings?.budget))
+    if (row !== undefined && (slotsWait || row.counts.queued > 0) && holdsBack(row.settings?.budget))
       note(nextLeaving(row.ledger, at));
   }
   for (const type of state.ratesByType.keys()) note(closedRate(state, type, at)?.opensAt);
@@ -239,10 +266,13 @@ function usedUpBudget(
   at: Instant,
 ): BudgetReason | undefined {
   const own = row.settings?.budget;
-  const global = state.policy.budget;
   if (isHard(own) && budgetRoom(row.ledger, own, at) < tokens) return "project-budget";
-  if (isHard(global) && budgetRoom(state.ledger, global, at) < tokens) return "global-budget";
-  return undefined;
+  return usedUpGlobal(state, tokens, at);
+}
+
+function usedUpGlobal({ ledger, policy }: SwarmState, tokens: number, at: Instant): BudgetReason | undefined {
+  const { budget } = policy;
+  return isHard(budget) && budgetRoom(ledger, budget, at) < tokens ? "global-budget" : undefined;
 }
 
 function isClosed(

@@ -8,21 +8,25 @@
 //      one of its resources, exceeds policy.starvationLimit × the number of waiters there. Where the policy has no
 //      limit, only sets have one.
 //   2. Among the other requests that fit the rest: the highest L, by pickWaiter.
-// Requests of unresponsive agents are skipped, and reserve nothing. No other request may take a reserved slot. A
+// Requests of unresponsive agents are skipped, and reserve nothing. So are requests whose tokens do not fit a budget or
+// a rate (gates.ts). Past the limit such a request keeps room: no other request with its budgets passes it. No other
+// request may take a reserved slot. A
 // reservation is stored nowhere: it is derived from the state each time. Bound: a request past the limit is overtaken
 // only by earlier requests past the limit. Each slot that it lacks is the next free slot of the resource that those do
 // not take.
 
-import type { AgentId, Instant, ResourceName } from "../ids.ts";
+import type { Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { nextAlpha } from "../state/alpha.ts";
 import type { Event, EventOf } from "../state/event.ts";
 import { isGrantable } from "../state/hold-rows.ts";
 import type { Policy } from "../state/policy.ts";
 import type { SlotReceipt } from "../state/receipt.ts";
-import { mentionsOf, resourceRowOf } from "../state/slot-rows.ts";
+import { mentionsOf, resourceRowOf, slotQueueOf } from "../state/slot-rows.ts";
+import { ratesOf } from "../state/slot-tokens.ts";
 import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import { pickWaiter } from "./contention.ts";
+import { type TokenRequest, type TokensReason, tokensGate } from "./gates.ts";
 import type { Queue } from "./load.ts";
 import { rounded } from "./rounded.ts";
 
@@ -73,18 +77,30 @@ function* releaseReactions(
   yield* grants(state, at);
 }
 
+/** Grants to requests that waited for tokens: the end of any task, or time alone, may have made room. */
+export function tokenGrants(state: SwarmState, at: Instant): Iterable<Event> {
+  return state.waitsWithTokens === 0 ? none : grants(state, at);
+}
+
 /** The next grant, or undefined when no free slot is of use to a waiter. */
 export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefined {
   const left = vacancies(state);
   if (left.size === 0) return undefined;
-  const overdue = overdueAt(state, left);
+  const kept = keptBudgets(state, at);
+  const overdue = overdueAt(state, left, at);
   for (const slot of overdue)
-    if (reserveSlots(left, slot)) return granted(state, slot, at, "starvation-limit");
+    if (!passesKept(kept, slot) && reserveSlots(left, slot))
+      return granted(state, slot, at, "starvation-limit");
   const isOverdue = new Set(overdue);
   for (const resource of [...left.keys()].toSorted()) {
     const row = resourceRowOf(state, resource);
     const able = [...row.waiting.values()].filter(
-      (slot) => !isOverdue.has(slot) && isReachable(state, slot) && fits(left, slot),
+      (slot) =>
+        !isOverdue.has(slot) &&
+        isReachable(state, slot) &&
+        fits(left, slot) &&
+        !passesKept(kept, slot) &&
+        tokensReasonOf(state, slot, at) === undefined,
     );
     const grant = able.length === 0 ? undefined : highest(state, row, able, at);
     if (grant !== undefined) return grant;
@@ -93,14 +109,24 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
 }
 
 /**
- * Whether a new request need not wait: enough slots are free that no waiter reserves. The present waiters could not use
- * the slots.
+ * Whether a new request need not wait: its tokens fit, and enough slots are free that no waiter reserves. The present
+ * waiters could not use the slots.
  */
-export function isVacant(state: SwarmState, needs: ReadonlyMap<ResourceName, number>): boolean {
+export function isVacant(
+  state: SwarmState,
+  needs: ReadonlyMap<ResourceName, number>,
+  request: TokenRequest,
+  at: Instant,
+): boolean {
+  if (request.tokens > 0) {
+    if (tokensGate(state, request, at) !== undefined || passesKept(keptBudgets(state, at), request))
+      return false;
+  }
   const left = vacancies(state);
-  for (const slot of overdueAt(state, left)) reserveSlots(left, slot);
+  for (const slot of overdueAt(state, left, at)) reserveSlots(left, slot);
   for (const [resource, wanted] of needs) {
-    const row = resourceRowOf(state, resource);
+    const row = state.resourceByName.get(resource);
+    if (row === undefined) continue; // a resource that the request itself creates
     if (!isGrantable(state, resource)) return false;
     if (wanted > (row.waiting.size > 0 ? (left.get(resource) ?? 0) : freeSlots(row))) return false;
   }
@@ -171,13 +197,57 @@ function vacancies(state: SwarmState): Map<ResourceName, number> {
  * Requests past the starvation limit that wait for one of these resources, in order of asking. Other requests past the
  * limit have nothing to reserve.
  */
-function overdueAt(state: SwarmState, resources: ReadonlyMap<ResourceName, number>): SlotLeaseRow[] {
+function overdueAt(
+  state: SwarmState,
+  resources: ReadonlyMap<ResourceName, number>,
+  at: Instant,
+): SlotLeaseRow[] {
   const overdue = new Set<SlotLeaseRow>();
   for (const resource of resources.keys()) {
-    for (const slot of resourceRowOf(state, resource).waiting.values())
-      if (isPastStarvationLimit(state, slot) && isReachable(state, slot)) overdue.add(slot);
+    for (const slot of resourceRowOf(state, resource).waiting.values()) {
+      if (!isPastStarvationLimit(state, slot) || !isReachable(state, slot)) continue;
+      if (tokensReasonOf(state, slot, at) === undefined) overdue.add(slot);
+    }
   }
   return [...overdue].sort((a, b) => a.order - b.order);
+}
+
+/** What has too little left for the tokens of a request. */
+export function tokensReasonOf(state: SwarmState, slot: SlotLeaseRow, at: Instant): TokensReason | undefined {
+  if (slot.tokens === 0) return undefined;
+  return tokensGate(state, { tokens: slot.tokens, project: slot.project, rates: ratesOf(slot) }, at);
+}
+
+/** Budgets with room kept for requests past the starvation limit: of projects, and of the swarm. */
+interface KeptBudgets {
+  readonly projects: ReadonlySet<string>;
+  readonly isGlobal: boolean;
+}
+
+const nothingKept: KeptBudgets = { projects: new Set(), isGlobal: false };
+
+function keptBudgets(state: SwarmState, at: Instant): KeptBudgets {
+  if (state.waitsWithTokens === 0) return nothingKept;
+  const projects = new Set<string>();
+  let isGlobal = false;
+  for (const row of state.contendedByName.values()) {
+    for (const slot of row.waiting.values()) {
+      if (slot.tokens === 0 || !isPastStarvationLimit(state, slot) || !isReachable(state, slot)) continue;
+      const reason = tokensReasonOf(state, slot, at);
+      if (reason === "project-budget" && slot.project !== undefined) projects.add(slot.project);
+      if (reason === "global-budget") isGlobal = true;
+    }
+  }
+  return { projects, isGlobal };
+}
+
+/** Whether a request would take room that is kept. A request that waits for the room itself does not fit anyway. */
+function passesKept(
+  kept: KeptBudgets,
+  { tokens, project }: Pick<TokenRequest, "tokens" | "project">,
+): boolean {
+  if (tokens === 0) return false;
+  return kept.isGlobal || (project !== undefined && kept.projects.has(project));
 }
 
 /**
@@ -227,21 +297,26 @@ function highest(
   const pickAmong = (waiters: readonly SlotLeaseRow[]) =>
     pickWaiter({
       waiters,
-      queueOf: ({ agent }) => queues.get(agent) ?? nothingWaits,
+      queueOf: (slot) => queues.get(slotQueueOf(slot)) ?? nothingWaits,
       queues: queues.values(),
       alpha,
     });
   const winner = pickAmong(able);
   if (winner === undefined) return undefined;
-  const next = pickAmong(able.filter(({ agent }) => agent !== winner.waiter.agent));
+  const own = slotQueueOf(winner.waiter);
+  const next = pickAmong(able.filter((slot) => slotQueueOf(slot) !== own));
   return granted(state, winner.waiter, at, "load", {
     resource: row.resource,
     tick: row.tick,
     waiting: row.waiting.size,
     load: rounded(winner.load),
     alpha: rounded(alpha),
-    ...(next === undefined ? {} : { runnerUp: { agent: next.waiter.agent, load: rounded(next.load) } }),
+    ...(next === undefined ? {} : { runnerUp: runnerUpOf(next.waiter, next.load) }),
   });
+}
+
+function runnerUpOf({ agent, as }: SlotLeaseRow, load: number): NonNullable<SlotReceipt["runnerUp"]> {
+  return { agent, ...(as === undefined ? {} : { as }), load: rounded(load) };
 }
 
 function granted(
@@ -258,7 +333,7 @@ function granted(
     handle: slot.handle,
     resources: mentionsOf(slot.needs),
     weightThousandths: slot.weightThousandths,
-    ...(slot.holder === undefined ? {} : { holder: slot.holder }),
+    ...termsOf(slot),
     receipt: { by, waitedMs: at - slot.requestedAt, ...decided },
   };
 }
@@ -272,12 +347,26 @@ function atFirst(state: SwarmState, slot: SlotLeaseRow): Omit<SlotReceipt, "by" 
     : { resource: row.resource, tick: row.tick, waiting: row.waiting.size };
 }
 
-/** Q and D of every agent that waits for a resource, at its present tick. */
-export function queuesAt(row: ResourceRow): Map<AgentId, Queue> {
-  const queues = new Map<AgentId, Queue>();
+/** The optional terms of a lease, as its events have them. */
+function termsOf({ holder, as, label, project, user, tokens, idleTimeoutMs }: SlotLeaseRow) {
+  return {
+    ...(holder === undefined ? {} : { holder }),
+    ...(as === undefined ? {} : { as }),
+    ...(label === undefined ? {} : { label }),
+    ...(project === undefined ? {} : { project }),
+    ...(user === undefined ? {} : { user }),
+    ...(tokens === 0 ? {} : { tokens }),
+    ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
+  };
+}
+
+/** Q and D of every queue that waits for a resource (`slotQueueOf`), at its present tick. */
+export function queuesAt(row: ResourceRow): Map<string, Queue> {
+  const queues = new Map<string, Queue>();
   for (const slot of row.waiting.values()) {
-    const { queueDepth, oldestAge } = queues.get(slot.agent) ?? nothingWaits;
-    queues.set(slot.agent, {
+    const name = slotQueueOf(slot);
+    const { queueDepth, oldestAge } = queues.get(name) ?? nothingWaits;
+    queues.set(name, {
       queueDepth: queueDepth + slot.weightThousandths,
       oldestAge: Math.max(oldestAge, ageAt(row, slot)),
     });

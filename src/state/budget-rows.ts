@@ -5,8 +5,8 @@
 //   nothing where infrastructure refused the attempt, or its agent was lost
 //
 // A revoked attempt keeps its reservation until it is released, because it may still use tokens. A lost attempt is
-// charged once, if its report comes after all. Not here: whether a task fits (scheduling/gates.ts), when to record that
-// a budget is exceeded (decide-budget.ts).
+// charged once, if its report comes after all. Slots reserve and spend likewise (slot-tokens.ts). Not here: whether a
+// task fits (scheduling/gates.ts), when to record that a budget is exceeded (decide-budget.ts).
 
 import { assert } from "../assert.ts";
 import type { AgentId, Incarnation, Instant, Token } from "../ids.ts";
@@ -21,12 +21,8 @@ import { addUse, windowFrom } from "./use-history.ts";
 
 /** Counts an attempt that was just opened, and reserves its estimate. */
 export function reserve(state: SwarmState, projectRow: ProjectRow, attempt: OpenAttempt, at: Instant): void {
-  for (const owner of [state, projectRow]) {
-    owner.openAttempts += 1;
-    owner.ledger.reserved += attempt.tokensReserved;
-    if (owner.ledger.spent !== undefined) roll(owner.ledger.spent, at);
-  }
-  reserveOfType(state, attempt, attempt.tokensReserved);
+  for (const owner of [state, projectRow]) owner.openAttempts += 1;
+  reserveTokens(state, accountOf(projectRow, attempt), attempt.tokensReserved, at);
 }
 
 /** Ends an attempt's reservation; the attempt occupies no capacity any more. @param used tokens, a whole number ≥ 0 */
@@ -35,12 +31,59 @@ export function settle(state: SwarmState, attempt: OpenAttempt, used: number, at
   assert(projectRow !== undefined, `project ${attempt.project} is kept while it has open attempts`);
   for (const owner of [state, projectRow]) {
     owner.openAttempts -= 1;
-    owner.ledger.reserved -= attempt.tokensReserved;
-    assert(owner.openAttempts >= 0 && owner.ledger.reserved >= 0, "no more is returned than was reserved");
+    assert(owner.openAttempts >= 0, "no more attempts end than were opened");
   }
-  reserveOfType(state, attempt, -attempt.tokensReserved);
-  spend(state, projectRow, attempt.agentType, used, at);
+  const account = accountOf(projectRow, attempt);
+  returnTokens(state, account, attempt.tokensReserved);
+  spendTokens(state, account, used, at);
   noteKept(state, projectRow);
+}
+
+/** What tokens are charged to, beside the swarm. */
+export interface TokenAccount {
+  /** Absent: none, or evicted meanwhile. Then the swarm alone counts the tokens. */
+  readonly projectRow: ProjectRow | undefined;
+  /** Types whose rates count the tokens, each once. */
+  readonly rates: readonly string[];
+}
+
+function accountOf(
+  projectRow: ProjectRow | undefined,
+  { agentType }: Pick<OpenAttempt, "agentType">,
+): TokenAccount {
+  return { projectRow, rates: agentType === undefined ? [] : [agentType] };
+}
+
+export function reserveTokens(state: SwarmState, account: TokenAccount, tokens: number, at: Instant): void {
+  for (const { ledger } of ledgersOf(state, account)) {
+    ledger.reserved += tokens;
+    if (ledger.spent !== undefined) roll(ledger.spent, at);
+  }
+  for (const type of account.rates) reserveOfType(state, type, tokens);
+}
+
+export function returnTokens(state: SwarmState, account: TokenAccount, tokens: number): void {
+  for (const { ledger } of ledgersOf(state, account)) {
+    ledger.reserved -= tokens;
+    assert(ledger.reserved >= 0, "no more is returned than was reserved");
+  }
+  for (const type of account.rates) reserveOfType(state, type, -tokens);
+}
+
+export function spendTokens(state: SwarmState, account: TokenAccount, tokens: number, at: Instant): void {
+  for (const { ledger } of ledgersOf(state, account)) {
+    addUse(ledger.history, tokens, at);
+    addTokens(ledger.usage, tokens, at);
+    if (ledger.spent !== undefined) addTokens(ledger.spent, tokens, at);
+  }
+  for (const type of account.rates) recordRates(state, type, tokens, at);
+}
+
+function ledgersOf(
+  state: SwarmState,
+  { projectRow }: TokenAccount,
+): readonly { readonly ledger: TokenLedger }[] {
+  return projectRow === undefined ? [state] : [state, projectRow];
 }
 
 /**
@@ -84,7 +127,8 @@ export function chargeLate(state: SwarmState, event: EventOf<"TokensCharged">, a
   const uncharged = state.uncharged.get(key);
   assert(uncharged !== undefined, `attempt ${event.task}#${event.attempt} is charged once`);
   state.uncharged.delete(key);
-  spend(state, state.projectById.get(uncharged.project), uncharged.agentType, event.tokens, at);
+  const account = accountOf(state.projectById.get(uncharged.project), uncharged);
+  spendTokens(state, account, event.tokens, at);
 }
 
 /** The key of a lost attempt: a token is granted once in a session. */
@@ -138,27 +182,10 @@ function windowOf({ spent, history }: TokenLedger, windowMs: number, at: Instant
   return spent?.windowMs === windowMs ? spent : windowFrom(history, windowMs, at);
 }
 
-/** Counts the tokens reserved by agents of a type. The map holds no zeros, so its size is bounded by open attempts. */
-function reserveOfType(state: SwarmState, { agentType }: OpenAttempt, tokens: number): void {
-  if (agentType === undefined) return;
-  const reserved = (state.reservedByType.get(agentType) ?? 0) + tokens;
+/** Counts the tokens reserved by a type. The map holds no zeros, so its size is bounded by open attempts and slots. */
+function reserveOfType(state: SwarmState, type: string, tokens: number): void {
+  const reserved = (state.reservedByType.get(type) ?? 0) + tokens;
   assert(reserved >= 0, "no more is returned of a type than was reserved");
-  if (reserved === 0) state.reservedByType.delete(agentType);
-  else state.reservedByType.set(agentType, reserved);
-}
-
-/** A project that was evicted meanwhile has no ledger; the swarm's ledger counts the tokens. */
-function spend(
-  state: SwarmState,
-  projectRow: ProjectRow | undefined,
-  agentType: string | undefined,
-  tokens: number,
-  at: Instant,
-): void {
-  for (const owner of projectRow === undefined ? [state] : [state, projectRow]) {
-    addUse(owner.ledger.history, tokens, at);
-    addTokens(owner.ledger.usage, tokens, at);
-    if (owner.ledger.spent !== undefined) addTokens(owner.ledger.spent, tokens, at);
-  }
-  if (agentType !== undefined) recordRates(state, agentType, tokens, at);
+  if (reserved === 0) state.reservedByType.delete(type);
+  else state.reservedByType.set(type, reserved);
 }

@@ -120,9 +120,9 @@ export type ReleaseReason = "confirmed" | "agent-gone";
 
 /**
  * `lost`: the agent's heartbeat no longer listed the slot lease · `agent-gone`: its agent left, fell silent or was
- * replaced.
+ * replaced · `idle`: the lease was not touched within its idle time.
  */
-export type SlotReleaseReason = "released" | "lost" | "agent-gone";
+export type SlotReleaseReason = "released" | "lost" | "agent-gone" | "idle";
 /** `above-capacity`: an operator left fewer slots than the request needs. */
 export type SlotWaitEndReason = "aborted" | "timed-out" | "lost" | "agent-gone" | "above-capacity";
 
@@ -142,6 +142,26 @@ export interface SlotLease {
   readonly weightThousandths: number;
   /** The line of work within the agent that acquires; absent when the agent as a whole does. */
   readonly holder?: string;
+  /** Queue of its own within the agent, for L; absent: the agent's. */
+  readonly as?: string;
+  /** What for, for people; at most `limits.slotLabelCharactersMax` characters. */
+  readonly label?: string;
+  /** Whose budget is charged, beside the swarm's. */
+  readonly project?: ProjectId;
+  readonly user?: UserId;
+  /** Expected tokens, reserved from the grant to the release; absent: none. */
+  readonly tokens?: number;
+  /** Longest time without a touch, from the grant on, ms; absent: no such limit. */
+  readonly idleTimeoutMs?: number;
+}
+
+/** Tokens that a holder reports. */
+export interface SlotUse {
+  readonly tokens: number;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  /** The work was cut off: more may have been used. */
+  readonly partial?: true;
 }
 
 export type Event =
@@ -393,6 +413,27 @@ export type Event =
       readonly handle: SlotHandle;
       readonly resources: readonly ResourceName[];
       readonly reason: SlotReleaseReason;
+      readonly project?: ProjectId;
+      /** Tokens charged to the budgets and rates; absent: none. */
+      readonly tokens?: number;
+      /** As the holder reported. */
+      readonly usage?: SlotUse;
+    }
+  /** The idle time of a held slot lease starts anew. */
+  | {
+      readonly type: "SlotTouched";
+      readonly agent: AgentId;
+      readonly incarnation: Incarnation;
+      readonly handle: SlotHandle;
+    }
+  /** The report of a lost slot lease came after all: the tokens not charged before are charged, once. */
+  | {
+      readonly type: "SlotCharged";
+      readonly agent: AgentId;
+      readonly handle: SlotHandle;
+      readonly project?: ProjectId;
+      readonly tokens: number;
+      readonly usage?: SlotUse;
     }
   | {
       readonly type: "SlotWaitEnded";

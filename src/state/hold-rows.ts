@@ -149,7 +149,7 @@ export function closeLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
 }
 
 /** The running attempt whose handler acquired the lease: a handler's holder is `incarnation.assignment number`. */
-function attemptOf(state: SwarmState, { agent, holder }: SlotLeaseRow): OpenAttempt | undefined {
+export function attemptOf(state: SwarmState, { agent, holder }: SlotLeaseRow): OpenAttempt | undefined {
   if (holder === undefined) return undefined;
   for (const open of state.agentById.get(agent)?.open.values() ?? [])
     if (open.state !== "revoked" && `${open.incarnation}.${open.number}` === holder) return open;

@@ -63,6 +63,9 @@ export interface Policy {
   readonly rememberedTasks: number;
   /** `declared`: only projects that an operator has configured exist. */
   readonly projects: "open" | "declared";
+  /** `open`: the first request for slots of an unknown resource makes it, with `slotsDefault` slots. */
+  readonly resources: "open" | "declared";
+  readonly slotsDefault: number;
 }
 
 /** The settings that a rule set chooses. */
@@ -106,4 +109,6 @@ export const defaultPolicy: Policy = {
   rememberMs: limits.rememberMsDefault,
   rememberedTasks: limits.rememberedTasksDefault,
   projects: "open",
+  resources: "declared",
+  slotsDefault: limits.slotsDefault,
 };

@@ -120,6 +120,6 @@ export interface SlotReceipt {
   readonly load?: number;
   /** The α in L, [0, 1], rounded to 4 decimals; with `load` only. */
   readonly alpha?: number;
-  /** The next highest L; absent without a competing agent. */
-  readonly runnerUp?: { readonly agent: AgentId; readonly load: number };
+  /** The next highest L; absent without a competing queue. */
+  readonly runnerUp?: { readonly agent: AgentId; readonly as?: string; readonly load: number };
 }

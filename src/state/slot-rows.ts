@@ -10,19 +10,10 @@ import { depthsWith } from "./alpha.ts";
 import type { EventOf, SlotLease } from "./event.ts";
 import { closeLeaseProbes, openLeaseProbes } from "./hold-rows.ts";
 import type { ResourceSettings } from "./settings.ts";
+import { slotLeaseKey } from "./slot-key.ts";
+import { reserveOfSlots, settleSlots } from "./slot-tokens.ts";
 import type { ResourceRow, SlotEnding, SlotLeaseRow, SwarmState } from "./state.ts";
-import { startTimer, stopTimer } from "./task-rows.ts";
-
-/** The key of a slot lease in maps. */
-export function slotLeaseKey({
-  agent,
-  handle,
-}: {
-  readonly agent: AgentId;
-  readonly handle: SlotHandle;
-}): string {
-  return `${agent} ${handle}`;
-}
+import { noteKept, projectRowOf, startTimer, stopTimer } from "./task-rows.ts";
 
 export function findSlotLease(
   state: SwarmState,
@@ -87,6 +78,7 @@ export function awaitSlot(state: SwarmState, event: EventOf<"SlotAwaited">, at: 
     row.waitingWeightThousandths += slotLease.weightThousandths;
     state.contendedByName.set(resource, row);
   }
+  if (slotLease.tokens > 0) state.waitsWithTokens += 1;
   if (event.deadline !== undefined)
     slotLease.timeoutTimer = startTimer(state, event.deadline, {
       kind: "acquire-timeout",
@@ -106,7 +98,30 @@ export function grantSlot(state: SwarmState, event: EventOf<"SlotGranted">, at: 
     take(resourceRowOf(state, resource), slotLease, wanted, at);
   slotLease.state = "held";
   slotLease.grantedAt = at;
+  reserveOfSlots(state, slotLease, at);
+  startIdleTime(state, slotLease, at);
   openLeaseProbes(state, slotLease);
+}
+
+export function touchSlot(state: SwarmState, event: EventOf<"SlotTouched">, at: Instant): void {
+  const slotLease = liveSlotLease(state, event);
+  assert(slotLease.idleTimer !== undefined, `slot lease ${slotLeaseKey(event)} is held, with an idle time`);
+  startIdleTime(state, slotLease, at);
+}
+
+/** A new term: no leader could be told of touches for a while, so all idle times start anew. */
+export function restartIdleTimes(state: SwarmState, at: Instant): void {
+  for (const slotLeases of state.slotsByAgent.values())
+    for (const slotLease of slotLeases.values())
+      if (slotLease.idleTimer !== undefined) startIdleTime(state, slotLease, at);
+}
+
+function startIdleTime(state: SwarmState, slotLease: SlotLeaseRow, at: Instant): void {
+  const { idleTimeoutMs, idleTimer } = slotLease;
+  if (idleTimeoutMs === undefined) return;
+  if (idleTimer !== undefined) stopTimer(state, idleTimer);
+  const dueAt = (at + idleTimeoutMs) as Instant;
+  slotLease.idleTimer = startTimer(state, dueAt, { kind: "slot-idle", slot: slotLease });
 }
 
 export function releaseSlot(state: SwarmState, event: EventOf<"SlotReleased">, at: Instant): void {
@@ -118,7 +133,10 @@ export function releaseSlot(state: SwarmState, event: EventOf<"SlotReleased">, a
     row.tick += 1;
     row.depths = depthsWith(row.depths, row.waitingWeightThousandths);
   }
+  if (slotLease.idleTimer !== undefined) stopTimer(state, slotLease.idleTimer);
+  slotLease.idleTimer = undefined;
   closeLeaseProbes(state, slotLease);
+  settleSlots(state, slotLease, event, at);
   forget(state, slotLease, event.reason);
 }
 
@@ -165,6 +183,13 @@ function newSlotLease(
     holder: of.holder,
     needs,
     weightThousandths: of.weightThousandths,
+    as: of.as,
+    label: of.label,
+    project: of.project,
+    user: of.user,
+    tokens: of.tokens ?? 0,
+    agentType: agent.agentType,
+    idleTimeoutMs: of.idleTimeoutMs,
     order: state.slotLeases,
     requestedAt: at,
     requestedTicks: new Map([...needs.keys()].map((name) => [name, resourceRowOf(state, name).tick])),
@@ -172,11 +197,26 @@ function newSlotLease(
     grantedAt: undefined,
     deadline,
     timeoutTimer: undefined,
+    idleTimer: undefined,
   };
+  countAtProject(state, slotLease, 1);
   const own = state.slotsByAgent.get(of.agent);
   if (own === undefined) state.slotsByAgent.set(of.agent, new Map([[of.handle, slotLease]]));
   else own.set(of.handle, slotLease);
   return slotLease;
+}
+
+/** A project's row is kept while a slot lease names the project: the lease's tokens are charged to it. */
+function countAtProject(state: SwarmState, { project }: SlotLeaseRow, change: 1 | -1): void {
+  if (project === undefined) return;
+  const row = projectRowOf(state, project);
+  row.slotLeases += change;
+  noteKept(state, row);
+}
+
+/** The name of a lease's queue in L: its agent, or a queue of its own within the agent. */
+export function slotQueueOf({ agent, as }: Pick<SlotLeaseRow, "agent" | "as">): string {
+  return as === undefined ? agent : `${agent}/${as}`;
 }
 
 /** Slots by resource, in name order. */
@@ -195,6 +235,7 @@ function stopWaiting(state: SwarmState, slotLease: SlotLeaseRow): void {
   assert(slotLease.state === "waiting", `slot lease ${slotLeaseKey(slotLease)} waits`);
   if (slotLease.timeoutTimer !== undefined) stopTimer(state, slotLease.timeoutTimer);
   slotLease.timeoutTimer = undefined;
+  if (slotLease.tokens > 0) state.waitsWithTokens -= 1;
   for (const resource of slotLease.needs.keys()) {
     const row = resourceRowOf(state, resource);
     row.waiting.delete(slotLeaseKey(slotLease));
@@ -221,6 +262,7 @@ function forget(state: SwarmState, slotLease: SlotLeaseRow, ending: SlotEnding):
   const own = state.slotsByAgent.get(slotLease.agent);
   own?.delete(slotLease.handle);
   if (own?.size === 0) state.slotsByAgent.delete(slotLease.agent);
+  countAtProject(state, slotLease, -1);
   state.endedSlotByKey.set(slotLeaseKey(slotLease), ending);
   const { oldestKey } = state.endedSlotByKey;
   if (state.endedSlotByKey.size > limits.endedHandlesMax && oldestKey !== undefined)

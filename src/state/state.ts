@@ -271,7 +271,7 @@ export interface Timer extends HeapItem {
   readonly due:
     | { readonly kind: "release" | "deadline"; readonly task: TaskRow }
     | { readonly kind: "timeout"; readonly attempt: OpenAttempt }
-    | { readonly kind: "acquire-timeout"; readonly slot: SlotLeaseRow }
+    | { readonly kind: "acquire-timeout" | "slot-idle"; readonly slot: SlotLeaseRow }
     | { readonly kind: "forget"; readonly agent: AgentId }
     | { readonly kind: "hold"; readonly hold: HoldRow };
 }
@@ -336,6 +336,16 @@ export interface SlotLeaseRow {
   /** Slots wanted by resource, in name order. */
   readonly needs: ReadonlyMap<ResourceName, number>;
   readonly weightThousandths: number;
+  /** Queue of its own within the agent; absent: the agent's. */
+  readonly as: string | undefined;
+  readonly label: string | undefined;
+  readonly project: ProjectId | undefined;
+  readonly user: UserId | undefined;
+  /** Expected tokens; 0: none. */
+  readonly tokens: number;
+  /** Of the agent at the request: its rates count the tokens, as do those of types named as the resources. */
+  readonly agentType: string | undefined;
+  readonly idleTimeoutMs: number | undefined;
   /** Order of asking, from 1, unique in the journal. */
   readonly order: number;
   readonly requestedAt: Instant;
@@ -347,6 +357,19 @@ export interface SlotLeaseRow {
   /** When the wait ends without a slot. */
   readonly deadline: Instant | undefined;
   timeoutTimer: Timer | undefined;
+  /** Due at the end of the idle time; only of a held lease with an idle time. */
+  idleTimer: Timer | undefined;
+}
+
+/** A slot lease that was lost, or taken back for idleness. A report that comes after all is charged, once. */
+export interface UnchargedSlots {
+  readonly project: ProjectId | undefined;
+  readonly rates: readonly string[];
+  /** As reserved. */
+  readonly tokens: number;
+  /** Of them, charged when the lease ended. */
+  readonly charged: number;
+  readonly lostAt: Instant;
 }
 
 /** How a slot lease ended. */
@@ -398,7 +421,7 @@ export type RatesByType = Map<string, readonly RateRow[]>;
 
 /** Tokens of a project, or of the swarm (state/budget-rows.ts changes ledgers). */
 export interface TokenLedger {
-  /** The sum of the reservations of open attempts, revoked attempts included. */
+  /** The sum of the reservations of open attempts, revoked attempts included, and of held slots. */
   reserved: number;
   /** Spent in the last `policy.guaranteeMs`, with or without a budget: the measure for comparing shares. */
   usage: RollingWindow;
@@ -443,6 +466,8 @@ export interface ProjectRow {
   readonly ledger: TokenLedger;
   /** Attempts that occupy capacity, revoked attempts included. */
   openAttempts: number;
+  /** Slot leases that name the project, waiting or held. */
+  slotLeases: number;
   readonly account: Account;
   /** Of the project's users. */
   virtualTime: number;
@@ -526,10 +551,14 @@ export interface SwarmState {
   readonly endedSlotByKey: AgedMap<string, SlotEnding>;
   /** Slot leases ever begun; equals the last lease's `order`. */
   slotLeases: number;
+  /** Requests with expected tokens that wait for slots: they may wait for a budget or a rate alone. */
+  waitsWithTokens: number;
+  /** By `slotLeaseKey`, lost longest ago first; at most `limits.unchargedAttemptsMax`. */
+  readonly unchargedSlots: AgedMap<string, UnchargedSlots>;
   readonly ratesByType: RatesByType;
   /**
-   * Tokens reserved by open attempts, by the type of their agents; agents without a type are not counted. Kept for
-   * types without rates too.
+   * Tokens reserved by open attempts, by the type of their agents, and by held slots, by the type of their agent and by
+   * resource. Kept for types without rates too.
    */
   readonly reservedByType: Map<string, number>;
   /**
@@ -604,6 +633,8 @@ export function emptyState(): SwarmState {
     slotsByAgent: new Map(),
     endedSlotByKey: new AgedMap(),
     slotLeases: 0,
+    waitsWithTokens: 0,
+    unchargedSlots: new AgedMap(),
     ratesByType: new Map(),
     reservedByType: new Map(),
     removedRatesByType: new Map(),

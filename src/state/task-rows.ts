@@ -300,9 +300,9 @@ export function hasRoomForProject(state: SwarmState, project: ProjectId): boolea
   return projectById.has(project) || projectById.size < limits.projectsMax || idleProjects.size > 0;
 }
 
-/** True if a project's row must outlive the tasks: for an operator's settings, a pause, or open attempts. */
+/** True if a project's row must outlive the tasks: for settings, a pause, open attempts, or slot leases. */
 export function isKept(row: ProjectRow): boolean {
-  return row.settings !== undefined || row.isPaused || row.openAttempts > 0;
+  return row.settings !== undefined || row.isPaused || row.openAttempts > 0 || row.slotLeases > 0;
 }
 
 /** Lists a project as idle or not, after a change of the reasons to keep the row. */
@@ -323,6 +323,7 @@ export function projectRowOf(state: SwarmState, project: ProjectId): ProjectRow 
     counts: emptyCounts(),
     ledger: emptyLedger(state.policy.guaranteeMs),
     openAttempts: 0,
+    slotLeases: 0,
     account: newAccount(),
     virtualTime: 0,
     live: 0,

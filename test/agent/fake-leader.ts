@@ -19,6 +19,7 @@ const agentVerbs: readonly AgentVerb[] = [
   "chunk",
   "result",
   "acquire",
+  "touch",
   "release",
 ];
 
@@ -35,7 +36,8 @@ interface Bodies {
   chunk: Pick<Chunks, "task" | "attempt" | "first" | "chunks">;
   result: { incarnation: string; results: ResultReport[] };
   acquire: AcquireRequest;
-  release: { incarnation: string; handle: string };
+  touch: { incarnation: string; handle: string };
+  release: { incarnation: string; handle: string; usage?: object };
 }
 
 type Answer = object | "silence";
@@ -57,6 +59,7 @@ export class FakeLeader {
     chunk: [],
     result: [],
     acquire: [],
+    touch: [],
     release: [],
   };
   #number = 0;
@@ -172,6 +175,8 @@ export class FakeLeader {
         return { term, idx: 1, answers: body.results.map(() => ({ ok: true, status: "ok" })) };
       case "acquire":
         return { term, idx: 1, answer: { ok: true, state: "granted" } };
+      case "touch":
+        return { ok: true, term, idx: 1, state: "held" };
       case "release":
         return { ok: true, term, idx: 1, was: "held" };
       case "leave":

@@ -25,7 +25,7 @@ async function endsOf(handler: Handler, log = silentLogger) {
     agent: "a1",
     tracing: undefined,
     handler,
-    slots: new Slots({ clock, tell: () => undefined }),
+    slots: new Slots({ agent: "a1", clock, tell: () => undefined }),
     maxConcurrent: 1,
     clock,
     log,

@@ -49,7 +49,7 @@ function start(handler: Handler, maxConcurrent = 4, log = silentLogger) {
   const progress: ProgressReport[][] = [];
   const emitted: EmittedChunks[] = [];
   const slotOrders: SessionOrder[] = [];
-  const slots = new Slots({ clock, tell: (order) => slotOrders.push(order) });
+  const slots = new Slots({ agent: "a1", clock, tell: (order) => slotOrders.push(order) });
   const runner = new Runner({
     agent: "a1",
     tracing: undefined,

@@ -180,6 +180,15 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
     resources: [resourceName("gpt-4o")],
     reason: "released",
   },
+  SlotTouched: { type: "SlotTouched", ...life, handle: slotHandle("h1") },
+  SlotCharged: {
+    type: "SlotCharged",
+    agent: life.agent,
+    handle: slotHandle("h1"),
+    project: projectId("acme"),
+    tokens: 900,
+    usage: { tokens: 900, inputTokens: 700, outputTokens: 200, partial: true },
+  },
   SlotWaitEnded: { type: "SlotWaitEnded", ...life, handles: [slotHandle("h1")], reason: "timed-out" },
   AlphaTuned: {
     type: "AlphaTuned",

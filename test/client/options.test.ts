@@ -5,7 +5,9 @@ import { describe, expect, it } from "vitest";
 import type { AgentOptions } from "../../src/agent/agent.ts";
 import { type ExecOptions, execHandler } from "../../src/agent/exec.ts";
 import { type HttpOptions, httpHandler } from "../../src/agent/http.ts";
+import type { SlotReport } from "../../src/agent/slot-usage.ts";
 import { type AcquireOptions, Slots } from "../../src/agent/slots.ts";
+import type { WrapOptions } from "../../src/agent/wraps.ts";
 import type { AskOptions } from "../../src/client/asker.ts";
 import type { CancelOptions } from "../../src/client/cancels.ts";
 import { type ConnectOptions, connect } from "../../src/client/connect.ts";
@@ -19,7 +21,6 @@ import type {
 import type { RescheduleOptions } from "../../src/client/reschedules.ts";
 import type { RetryOptions } from "../../src/client/retries.ts";
 import type { RevokeOptions } from "../../src/client/revokes.ts";
-import type { WrapOptions } from "../../src/client/slot-agent.ts";
 import type { SubmitOutcome } from "../../src/client/submit-many.ts";
 import {
   type ProjectOptions,
@@ -74,6 +75,18 @@ const acquire = {
   timeoutMs: wrong.whole.filter((value) => value !== Number.POSITIVE_INFINITY),
   signal: wrong.signal,
   holder: wrong.name,
+  tokens: wrong.whole,
+  project: [...wrong.name, "a.b"],
+  user: wrong.name,
+  label: [null, 5, true, ["a"], {}, "", " ", "two\nlines", "x".repeat(129)],
+  as: wrong.name,
+  idleTimeoutMs: [...wrong.whole, 999, 86_400_001],
+};
+const report = {
+  inputTokens: wrong.whole,
+  outputTokens: wrong.whole,
+  totalTokens: wrong.whole,
+  partial: wrong.flag,
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: plain JavaScript passes anything
@@ -199,6 +212,8 @@ const policy: Values<PolicyPatch> = {
   rememberMs: wrong.whole,
   rememberedTasks: wrong.whole,
   projects: wrong.text,
+  resources: wrong.text,
+  slotsDefault: wrong.whole,
 };
 
 const askForTask = (run: Run<Swarm>) => taking<TaskOptions>()<Swarm>({ ...ask, project: task.project }, run);
@@ -291,7 +306,10 @@ const swarmCalls: Calls<Swarm> = {
     ),
     args: { work: [wrong.callback, (to, given) => to.wrap(given, { resource: "gpu" })] },
   },
-  releaseHandle: { args: { handle: [wrong.text, (to, given) => to.releaseHandle(given)] } },
+  releaseHandle: {
+    options: taking<SlotReport>()<Swarm>(report, (to, given) => to.releaseHandle("h", given)),
+    args: { handle: [wrong.text, (to, given) => to.releaseHandle(given)] },
+  },
   events: {
     options: taking<EventsOptions>()<Swarm>(
       {
@@ -698,7 +716,11 @@ it("every public call has a row here", () => {
 });
 
 it("an agent's slots", async () => {
-  const slots = new Slots({ clock: systemClock, tell: () => expect.unreachable("nothing is asked") });
+  const slots = new Slots({
+    agent: "a1",
+    clock: systemClock,
+    tell: () => expect.unreachable("nothing is asked"),
+  });
   await refusesAll(
     { options: taking<AcquireOptions>()<Slots>(acquire, (of, given) => of.acquire("gpu", given)) },
     slots,

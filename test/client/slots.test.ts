@@ -259,10 +259,221 @@ describe("acquire", () => {
     waiting.catch(() => undefined);
   });
 
-  it("while holding is refused unless later in name order, or for a separate holder", async () => {
-    await using _slot = await one.acquire("gpu");
-    await expect(one.acquire("disk")).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
-    await using _disk = await one.acquire("disk", { holder: "another" });
+  it("twice side by side, in any order; a named holder keeps to name order", async () => {
+    for (const resource of ["gpu", "disk"]) await one.acquire(resource);
+  });
+
+  it("while holding is refused to a named holder, unless later in name order", async () => {
+    await using _own = await one.acquire("gpu", { holder: "job" });
+    await expect(one.acquire("disk", { holder: "job" })).rejects.toEqual(coded("WAGGLE_ACQUIRE_ORDER"));
+  });
+});
+
+const budgetOf = async (project: string) => {
+  const { projects } = await swarm.client.status();
+  return projects.find((row: { project: string }) => row.project === project)?.budget;
+};
+const setBudget = (project: string, tokens: number, mode = "wait") =>
+  swarm.client.ask(subjects.operator("project"), { project, budget: { tokens, windowMs: 60_000, mode } });
+
+describe("tokens", () => {
+  beforeEach(async () => {
+    await setBudget("acme", 1_000);
+  });
+
+  it("are reserved while held, and settled by the report", async () => {
+    const slot = await one.acquire("gpu", { tokens: 600, project: "acme" });
+    expect(await budgetOf("acme")).toMatchObject({ spent: 0, reserved: 600 });
+    slot.report({ inputTokens: 100, outputTokens: 20 });
+    slot.report({ totalTokens: 5 });
+    await slot.release();
+    expect(await budgetOf("acme")).toMatchObject({ spent: 125, reserved: 0 });
+  });
+
+  it("without a report, the estimate is spent", async () => {
+    const slot = await one.acquire("gpu", { tokens: 600, project: "acme" });
+    await slot.release();
+    expect(await budgetOf("acme")).toMatchObject({ spent: 600, reserved: 0 });
+  });
+
+  it("above the budget are refused at once, with the reason", async () => {
+    await expect(one.acquire("gpu", { tokens: 1_001, project: "acme" })).rejects.toMatchObject({
+      code: "WAGGLE_OVER_BUDGET",
+      message: expect.stringContaining("the project's budget holds 1,000"),
+    });
+    await setBudget("acme", 1_000, "reject");
+    await one.acquire("gpu", { tokens: 900, project: "acme" });
+    await expect(one.acquire("disk", { tokens: 200, project: "acme" })).rejects.toMatchObject({
+      code: "WAGGLE_BUDGET_EXCEEDED",
+      budget: { project: "acme", tokens: 1_000, spent: 0, reserved: 900, needed: 200 },
+    });
+  });
+
+  it("of an undeclared project are refused, where projects must be declared", async () => {
+    await swarm.client.ask(subjects.operator("policy"), { projects: "declared" });
+    await expect(one.acquire("gpu", { tokens: 1, project: "acne" })).rejects.toEqual(
+      coded("WAGGLE_UNKNOWN_PROJECT"),
+    );
+    await one.acquire("gpu", { tokens: 1, project: "acme" });
+  });
+
+  it("that do not fit wait until others are returned", async () => {
+    const slot = await one.acquire("gpu", { tokens: 600, project: "acme" });
+    const next = other.acquire("disk", { tokens: 500, project: "acme" });
+    expect(await outcomeOf(next)).toBe("pending");
+    slot.report({ totalTokens: 100 });
+    await slot.release();
+    expect((await next).resources).toEqual(["disk"]);
+    expect(await budgetOf("acme")).toMatchObject({ spent: 100, reserved: 500 });
+  });
+
+  it("that do not fit wait until spent tokens leave the window", async () => {
+    const slot = await one.acquire("gpu", { tokens: 600, project: "acme" });
+    await slot.release();
+    const next = one.acquire("gpu", { tokens: 500, project: "acme" });
+    expect(await outcomeOf(next)).toBe("pending");
+    await clock.advance(62_000);
+    expect((await next).isReleased).toBe(false);
+  });
+
+  it("count in the rate of the type named as the resource", async () => {
+    await swarm.client.ask(subjects.operator("rate"), {
+      type: "gpu",
+      window: "per_minute",
+      tokensMax: 100,
+    });
+    const slot = await one.acquire("gpu", { tokens: 100 });
+    await slot.release();
+    const next = one.acquire("gpu", { tokens: 1 });
+    expect(await outcomeOf(next)).toBe("pending");
+    expect((await gpu()).waiters).toMatchObject([{ tokens: 1, waitsFor: "rate", project: "default" }]);
+    await clock.advance(61_000);
+    await next;
+  });
+
+  it("of a slot lost with its agent are not spent, until the report comes after all", async () => {
+    const slot = await one.acquire("gpu", { tokens: 600, project: "acme" });
+    swarm.hub.cut(wire);
+    await clock.advance(limits.agentLostMs + 2_000);
+    expect(slot.signal.aborted).toBe(true);
+    expect(await budgetOf("acme")).toMatchObject({ spent: 0, reserved: 0 });
+    slot.report({ totalTokens: 250, partial: true });
+    const released = slot.release();
+    swarm.hub.heal(wire);
+    await clock.advance(limits.requestTimeoutMs);
+    await released;
+    expect(await budgetOf("acme")).toMatchObject({ spent: 250, reserved: 0 });
+  });
+
+  it("are reported before the release, and never after", async () => {
+    const slot = await one.acquire("gpu");
+    await slot.release();
+    expect(() => slot.report({ totalTokens: 1 })).toThrow(
+      expect.objectContaining({ code: "WAGGLE_HANDLE_ENDED" }),
+    );
+  });
+
+  // biome-ignore lint/suspicious/noExplicitAny: plain JavaScript passes anything
+  it.each<[any, string]>([
+    [{}, "report: inputTokens, outputTokens or totalTokens is missing"],
+    [{ inputTokens: -1 }, "report: inputTokens: must be at least 0"],
+    [{ prompt_tokens: 5 }, "report: prompt_tokens: is unknown; did you mean inputTokens?"],
+  ])("a wrong report %j is refused", async (report, message) => {
+    const slot = await one.acquire("gpu");
+    expect(() => slot.report(report)).toThrow(message);
+  });
+});
+
+describe("an idle time", () => {
+  it("ends the lease of a holder that went silent, and tells it", async () => {
+    await setBudget("acme", 1_000);
+    const slot = await one.acquire("gpu", { idleTimeoutMs: 4_000, tokens: 300, project: "acme" });
+    await clock.advance(3_000);
+    expect(slot.touch()).toBe(true);
+    await clock.advance(3_000);
+    expect(await gpu()).toMatchObject({ inUse: 1 });
+    await clock.advance(1_100);
+    expect(await gpu()).toMatchObject({ inUse: 0 });
+    expect(slot.signal.reason).toMatchObject({
+      code: "WAGGLE_SLOT_LOST",
+      message: "the slot of gpu is lost: it was not touched within its idle time",
+    });
+    expect(slot.touch()).toBe(false);
+    expect(await budgetOf("acme")).toMatchObject({ spent: 300, reserved: 0 });
+    slot.report({ totalTokens: 350 });
+    await slot.release();
+    expect(await budgetOf("acme")).toMatchObject({ spent: 350 });
+  });
+
+  it("many touches cost few messages, and the newest one counts", async () => {
+    const slot = await one.acquire("gpu", { idleTimeoutMs: 4_000 });
+    const touches = swarm.hub.connect();
+    let heard = 0;
+    touches.subscribe(subjects.agent("*", "*", "touch"), () => {
+      heard += 1;
+    });
+    for (let ms = 0; ms < 8_000; ms += 50) {
+      slot.touch();
+      await clock.advance(50);
+    }
+    expect(heard).toBeLessThanOrEqual(9);
+    await clock.advance(3_900);
+    expect(await gpu()).toMatchObject({ inUse: 1 });
+    await clock.advance(1_200);
+    expect(slot.signal.aborted).toBe(true);
+  });
+
+  it("ends while the holder releases: one tick, and no error", async () => {
+    const slot = await one.acquire("gpu", { idleTimeoutMs: 1_000 });
+    swarm.hub.cut(wire);
+    const released = slot.release();
+    await clock.advance(1_500);
+    swarm.hub.heal(wire);
+    await clock.advance(limits.requestTimeoutMs);
+    await released;
+    expect(await gpu()).toMatchObject({ inUse: 0, tick: 1 });
+  });
+});
+
+describe("as", () => {
+  it("is a queue of its own: a quiet identity comes before a busy one of the same connection", async () => {
+    await swarm.client.ask(subjects.operator("policy"), { alpha: 0 });
+    const held = await one.acquire("gpu", { as: "busy" });
+    const granted: string[] = [];
+    const ask = (as: string) =>
+      one.acquire("gpu", { as }).then((slot) => {
+        granted.push(slot.as ?? "");
+        return slot;
+      });
+    const quiet = ask("quiet");
+    await clock.settle();
+    const busy = [ask("busy"), ask("busy")];
+    await clock.settle();
+    await held.release();
+    await (await quiet).release();
+    await (await busy[0])?.release();
+    expect(granted.slice(0, 2)).toEqual(["quiet", "busy"]);
+  });
+});
+
+describe("status", () => {
+  it("says who holds what for what", async () => {
+    const asked = { as: "analyst", label: "weekly report", project: "acme", user: "ann", tokens: 40 };
+    const slot = await one.acquire("gpu", { ...asked, idleTimeoutMs: 5_000 });
+    expect((await gpu()).holders).toMatchObject([
+      { ...asked, agent: slot.agent, handle: slot.handle, idleAt: expect.any(Number) },
+    ]);
+  });
+});
+
+describe("a resource that nobody set", () => {
+  it("is made by its first request, where resources are open", async () => {
+    await expect(one.acquire("o3")).rejects.toEqual(coded("WAGGLE_UNKNOWN_RESOURCE"));
+    await swarm.client.ask(subjects.operator("policy"), { resources: "open", slotsDefault: 2 });
+    await expect(one.acquire(["o3", "o3", "o3"])).rejects.toEqual(coded("WAGGLE_ABOVE_CAPACITY"));
+    await using _slot = await one.acquire(["o3", "o3"]);
+    const { resources } = await swarm.client.status();
+    expect(resources).toContainEqual(expect.objectContaining({ resource: "o3", slots: 2, inUse: 2 }));
   });
 });
 
@@ -395,10 +606,16 @@ describe("unknown options", () => {
 
 describe("split acquire and release", () => {
   it("releases by handle, once", async () => {
-    const handle = await one.acquireStart("gpu");
+    const ticket = await one.acquireStart("gpu", { as: "analyst" });
+    expect(ticket).toEqual({
+      handle: expect.any(String),
+      resources: ["gpu"],
+      agent: expect.stringContaining("-client-"),
+      as: "analyst",
+    });
     const next = other.acquire("gpu");
-    await one.releaseHandle(handle);
-    await one.releaseHandle(handle);
+    await one.releaseHandle(ticket, { totalTokens: 5 });
+    await one.releaseHandle(ticket.handle);
     await next;
     expect(await gpu()).toMatchObject({ inUse: 1, tick: 1 });
     await expect(one.releaseHandle("never")).rejects.toEqual(coded("WAGGLE_UNKNOWN_HANDLE"));

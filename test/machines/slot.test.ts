@@ -8,7 +8,8 @@ import { apply } from "../../src/core/apply.ts";
 import { InvariantError } from "../../src/errors.ts";
 import { agentId, batchIndex, incarnation, instant, resourceName, slotHandle } from "../../src/ids.ts";
 import type { Event } from "../../src/state/event.ts";
-import { findSlotLease, slotLeaseKey } from "../../src/state/slot-rows.ts";
+import { slotLeaseKey } from "../../src/state/slot-key.ts";
+import { findSlotLease } from "../../src/state/slot-rows.ts";
 import { emptyState, type SwarmState } from "../../src/state/state.ts";
 import { snapshotIn, walkEveryEdge } from "./walk.ts";
 

@@ -65,6 +65,7 @@ function describeTimer({ dueAt, order, due }: Timer): string {
     deadline: () => ("task" in due ? due.task.spec.id : ""),
     timeout: () => ("attempt" in due ? `${due.attempt.task}#${due.attempt.attempt}` : ""),
     "acquire-timeout": () => ("slot" in due ? `${due.slot.agent} ${due.slot.handle}` : ""),
+    "slot-idle": () => ("slot" in due ? `${due.slot.agent} ${due.slot.handle}` : ""),
     forget: () => ("agent" in due ? due.agent : ""),
     hold: () => ("hold" in due ? `${due.hold.on} ${due.hold.name}` : ""),
   };

@@ -15,7 +15,7 @@ import {
   userId,
 } from "../../src/ids.ts";
 import type { AgentRow } from "../../src/state/state.ts";
-import { acquire, release, SlotTurns } from "./slots.ts";
+import { acquire, release, SlotTurns, touch } from "./slots.ts";
 import { liveTask } from "./task-refs.ts";
 import { join, submit } from "./turns.ts";
 
@@ -240,6 +240,28 @@ function holdSlots(turns: SlotTurns): void {
     release("a2-0"),
   );
   turns.turn(release("a1-0"), acquire("a2-2", "x", { timeoutMs: 60_000 }));
+  purposes(turns);
+}
+
+/** Slots with tokens, a project, a label, a queue and an idle time: held, waiting, and lost. */
+function purposes(turns: SlotTurns): void {
+  turns.setResource("v", { slots: 2 });
+  turns.setResource("w", { slots: 1 });
+  const account = { tokens: 40, project: projectId("q"), user: userId("ann") };
+  turns.turn(
+    acquire("a1-3", "v", {
+      ...account,
+      holder: "report",
+      as: "analyst",
+      label: "weekly report",
+      idleTimeoutMs: 100_000,
+    }),
+    acquire("a1-4", "v", { holder: "other", tokens: 30, project: projectId("r"), idleTimeoutMs: 1_000 }),
+    acquire("a2-3", "w", { tokens: 20 }),
+    acquire("a2-4", "w", { ...account, tokens: 10, as: "writer" }),
+  );
+  turns.pass(1_000);
+  turns.turn(touch("a1-3"));
 }
 
 /** Values not reached by a short history. The invariants still hold. */

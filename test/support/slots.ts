@@ -27,6 +27,10 @@ export function release(handle: string): CommandOf<"ReleaseSlots"> {
   return { type: "ReleaseSlots", ...sessionOf(handle), handle: slotHandle(handle) };
 }
 
+export function touch(handle: string): CommandOf<"TouchSlots"> {
+  return { type: "TouchSlots", ...sessionOf(handle), handle: slotHandle(handle) };
+}
+
 export function lapse(agent: string): CommandOf<"LapseAgent"> {
   return { type: "LapseAgent", agent: agentId(agent), incarnation: incarnation(`${agent}-1`) };
 }

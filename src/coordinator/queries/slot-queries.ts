@@ -71,13 +71,25 @@ function lastOf(
 }
 
 function sent({
+  as,
   holder,
+  label,
+  project,
+  user,
+  tokens,
+  waitsFor,
   limitTicks,
   ...standing
 }: ReturnType<typeof rankWaiters>["standings"][number]): SlotStanding {
   return {
     ...standing,
+    ...(as === undefined ? {} : { as }),
     ...(holder === undefined ? {} : { holder }),
+    ...(label === undefined ? {} : { label }),
+    ...(project === undefined ? {} : { project }),
+    ...(user === undefined ? {} : { user }),
+    ...(tokens === 0 ? {} : { tokens }),
+    ...(waitsFor === undefined ? {} : { waitsFor }),
     ...(limitTicks === undefined ? {} : { limitTicks }),
     needs: standing.needs.map((need) => ({ ...need })),
   };

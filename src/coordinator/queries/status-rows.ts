@@ -12,9 +12,9 @@ import { collectSwarmMetrics, type SwarmMetrics, type VaporaAgent } from "../../
 import { rateOpensAt, rateReserved } from "../../scheduling/gates.ts";
 import { lastHoldOn } from "../../scheduling/hold.ts";
 import { rounded } from "../../scheduling/rounded.ts";
-import { alphaAt, alphaSettingsAt } from "../../scheduling/slot-planner.ts";
+import { alphaAt, alphaSettingsAt, tokensReasonOf } from "../../scheduling/slot-planner.ts";
 import { holdScopes } from "../../state/hold.ts";
-import { findHold, phaseOf } from "../../state/hold-rows.ts";
+import { attemptOf, findHold, phaseOf } from "../../state/hold-rows.ts";
 import { usedOf, usedReturns } from "../../state/rate.ts";
 import { returnsOf, totalAt } from "../../state/rolling-window.ts";
 import type { BudgetSettings } from "../../state/settings.ts";
@@ -119,8 +119,8 @@ function resourceStatusOf(state: SwarmState, row: ResourceRow, now: Instant): Re
     alpha: alphaAt(state, row),
     autoTune,
     alphaFrom: from,
-    holders: firstOf(holdings.values(), (slot) => partyOf(slot, slot.grantedAt, now)),
-    waiters: firstOf(waiting.values(), (slot) => partyOf(slot, slot.requestedAt, now)),
+    holders: firstOf(holdings.values(), (slot) => holderOf(state, slot, now)),
+    waiters: firstOf(waiting.values(), (slot) => waiterOf(state, slot, now)),
     ...resourceHoldOf(findHold(state, { on: "resource", name: resource })),
   };
 }
@@ -153,8 +153,37 @@ export function holdStatusesOf({ holds }: SwarmState): HoldStatus[] {
     }));
 }
 
-function partyOf({ agent, handle }: SlotLeaseRow, since: Instant | undefined, at: Instant) {
-  return { agent: agent as string, handle: handle as string, forMs: Math.max(0, at - (since ?? at)) };
+type SlotParty = ResourceStatus["holders"][number];
+
+function holderOf(state: SwarmState, slot: SlotLeaseRow, at: Instant): SlotParty {
+  const idleAt = slot.idleTimer?.dueAt;
+  return { ...partyOf(state, slot, slot.grantedAt, at), ...(idleAt === undefined ? {} : { idleAt }) };
+}
+
+function waiterOf(state: SwarmState, slot: SlotLeaseRow, at: Instant): SlotParty {
+  const waitsFor = tokensReasonOf(state, slot, at);
+  return { ...partyOf(state, slot, slot.requestedAt, at), ...(waitsFor === undefined ? {} : { waitsFor }) };
+}
+
+/** Who holds or waits, and for what. */
+function partyOf(state: SwarmState, slot: SlotLeaseRow, since: Instant | undefined, at: Instant): SlotParty {
+  const { agent, handle, as, label, tokens } = slot;
+  const attempt = attemptOf(state, slot);
+  const { project = attempt?.project } = slot;
+  const user = slot.user ?? (attempt && state.taskById.get(attempt)?.spec.user);
+  return {
+    agent,
+    handle,
+    forMs: Math.max(0, at - (since ?? at)),
+    ...(as === undefined ? {} : { as }),
+    ...(label === undefined ? {} : { label }),
+    ...(project === undefined ? {} : { project }),
+    ...(user === undefined ? {} : { user }),
+    ...(attempt === undefined
+      ? {}
+      : { task: { project: attempt.project, task: attempt.task, attempt: attempt.attempt } }),
+    ...(tokens === 0 ? {} : { tokens }),
+  };
 }
 
 /** Rows of the oldest items. */

@@ -34,6 +34,7 @@ const sorts: Readonly<Record<AgentVerb, MessageSort>> = {
   leave: "joins",
   result: "results",
   acquire: "slot-requests",
+  touch: "slot-requests",
   release: "slot-requests",
 };
 

@@ -89,6 +89,7 @@ export class AgentHandlers {
       case "result":
         return this.#result(name, message);
       case "acquire":
+      case "touch":
       case "release":
         return this.#slots[verb](name.agent, message);
       default:

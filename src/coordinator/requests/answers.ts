@@ -144,9 +144,10 @@ function notAdmitted(
   }
 }
 
-const budgetOwners = { "project-budget": "project", "global-budget": "swarm" } as const;
+export const budgetOwners = { "project-budget": "project", "global-budget": "swarm" } as const;
 
-function budgetExceeded(refusal: BudgetRefusal): CodedError {
+/** @param what was refused */
+export function budgetExceeded(refusal: BudgetRefusal, what = "this task"): CodedError {
   const { reason, project, budget, spent, reserved, tokens: needed, retryAfterMs, isHeld } = refusal;
   const isOwn = reason === "project-budget-used-up";
   const whose = isOwn ? `the budget of project ${project}` : "the swarm's budget";
@@ -157,12 +158,12 @@ function budgetExceeded(refusal: BudgetRefusal): CodedError {
   return codedError(
     "WAGGLE_BUDGET_EXCEEDED",
     `${whose} is used up: of ${count(budget.tokens)} tokens in ${duration(budget.windowMs)}, ${count(spent)} are spent and ` +
-      `${count(reserved)} reserved by running attempts, and the estimate of this task is ${estimateText(refusal)}. ${opens}; ` +
+      `${count(reserved)} reserved by running attempts and held slots, and the estimate of ${what} is ${estimateText(refusal)}. ${opens}; ` +
       `\`${command}\` raises it`,
     {
       retryAfterMs,
       budget: {
-        ...(isOwn ? { project } : {}),
+        ...(isOwn && project !== undefined ? { project } : {}),
         tokens: budget.tokens,
         windowMs: budget.windowMs,
         spent,
@@ -424,7 +425,7 @@ function fullText({ reason, project, user, has, max }: QueueRefusal): string {
   }
 }
 
-function count(of: number): string {
+export function count(of: number): string {
   return of.toLocaleString("en-US");
 }
 

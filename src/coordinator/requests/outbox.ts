@@ -35,6 +35,7 @@ interface AgentMail {
   readonly tell: Tell[];
   readonly grantedHandles: string[];
   readonly endedWaits: EndedWait[];
+  readonly idleHandles: string[];
 }
 
 interface NamedAttempt {
@@ -81,6 +82,9 @@ export class Outbox {
           break;
         case "slots-granted":
           mails.to(effect).grantedHandles.push(...effect.handles);
+          break;
+        case "slots-revoked":
+          mails.to(effect).idleHandles.push(...effect.handles);
           break;
         case "slot-waits-ended":
           mails
@@ -151,13 +155,16 @@ export class Outbox {
       readonly granted?: readonly string[];
       readonly ended?: readonly EndedWait[];
       readonly revoked?: readonly string[];
+      /** Taken back because they were not touched. */
+      readonly idle?: readonly string[];
     },
     { term }: Commit,
   ): void {
-    const { ended = [], revoked = [] } = slots;
+    const { ended = [], revoked = [], idle = [] } = slots;
     const granted = this.#deps.presences.isSilent(agent, incarnation) ? [] : (slots.granted ?? []);
     const head = { term, incarnation };
     if (revoked.length > 0) this.push(agent, { type: "slots-revoked", ...head, handles: revoked });
+    if (idle.length > 0) this.push(agent, { type: "slots-revoked", ...head, handles: idle, reason: "idle" });
     if (ended.length > 0) this.push(agent, { type: "slot-waits-ended", ...head, waits: ended });
     if (granted.length > 0) this.push(agent, { type: "slots-granted", ...head, handles: granted });
   }
@@ -169,7 +176,7 @@ export class Outbox {
     this.#assign(mails, commit);
     for (const mail of mails) {
       const { agent, incarnation, tell } = mail;
-      this.sendSlots(mail, { granted: mail.grantedHandles, ended: mail.endedWaits }, commit);
+      this.sendSlots(mail, slotsIn(mail), commit);
       for (const type of tell) this.push(agent, { type, term: commit.term, incarnation });
     }
   }
@@ -278,6 +285,10 @@ function charactersOf({ payload, attributes }: Assignment): number {
   return payload.length;
 }
 
+function slotsIn({ grantedHandles: granted, endedWaits: ended, idleHandles: idle }: AgentMail) {
+  return { granted, ended, idle };
+}
+
 /** One mail per session of an agent. */
 class Mails {
   /** Usually one mail per agent: two sessions rarely share a batch. */
@@ -300,6 +311,7 @@ class Mails {
       tell: [],
       grantedHandles: [],
       endedWaits: [],
+      idleHandles: [],
     };
     mails.push(mail);
     return mail;

@@ -1,8 +1,8 @@
-// Handlers of `agent.<g>.<a>.acquire` and `.release`: from a message to a command, and from a reply to an answer. Not
-// here: decisions (core/decide-slot.ts), and pushes (outbox.ts).
+// Handlers of `agent.<g>.<a>.acquire`, `.touch` and `.release`: from a message to a command, and from a reply to an
+// answer. Not here: decisions (core/decide-slot.ts), and pushes (outbox.ts).
 
 import { counted } from "../../audit/describe.ts";
-import type { Command, Reply } from "../../core/command.ts";
+import type { Command, CommandOf, Reply } from "../../core/command.ts";
 import type { AgentId, Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { decode } from "../../protocol/codec.ts";
@@ -11,12 +11,23 @@ import {
   type AcquireResponse,
   acquireRequestSchema,
   releaseRequestSchema,
+  touchRequestSchema,
 } from "../../protocol/slot-schemas.ts";
 import { thousandthsPerWeight } from "../../state/weight.ts";
 import type { Message } from "../../transport/transport.ts";
-import { codedError, suggestion, unexpected } from "./answers.ts";
+import {
+  budgetExceeded,
+  budgetOwners,
+  codedError,
+  count,
+  suggestion,
+  unexpected,
+  unknownProject,
+} from "./answers.ts";
 import type { Commit } from "./inbox.ts";
 import type { Intake } from "./intake.ts";
+
+type AcquireSlots = CommandOf<"AcquireSlots">;
 
 export class SlotHandlers {
   readonly #intake: Intake;
@@ -31,15 +42,12 @@ export class SlotHandlers {
   acquire(agent: AgentId, message: Message): void {
     const request = this.#intake.read(message, (data) => decode(data, acquireRequestSchema));
     if (request === undefined) return;
-    const { incarnation, handle, resources, weight = 1, holder, timeoutMs } = request.body;
-    const command: Command = {
+    const { v: _, weight = 1, timeoutMs, ...asked } = request.body;
+    const command: AcquireSlots = {
       type: "AcquireSlots",
       agent,
-      incarnation,
-      handle,
-      resources,
+      ...present(asked),
       weightThousandths: Math.round(weight * thousandthsPerWeight),
-      ...(holder === undefined ? {} : { holder }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     };
     this.#decide(request.reply, command, acquireAnswer);
@@ -48,13 +56,22 @@ export class SlotHandlers {
   release(agent: AgentId, message: Message): void {
     const request = this.#intake.read(message, (data) => decode(data, releaseRequestSchema));
     if (request === undefined) return;
+    const { incarnation, handle, usage } = request.body;
+    const command = { type: "ReleaseSlots", agent, incarnation, handle } as const;
+    const used = usage === undefined ? {} : { usage: present(usage) };
+    this.#decide(request.reply, { ...command, ...used }, releaseAnswer);
+  }
+
+  touch(agent: AgentId, message: Message): void {
+    const request = this.#intake.read(message, (data) => decode(data, touchRequestSchema));
+    if (request === undefined) return;
     const { incarnation, handle } = request.body;
-    this.#decide(request.reply, { type: "ReleaseSlots", agent, incarnation, handle }, releaseAnswer);
+    this.#decide(request.reply, { type: "TouchSlots", agent, incarnation, handle }, touchAnswer);
   }
 
   #decide(
     reply: string,
-    command: Extract<Command, { type: "AcquireSlots" | "ReleaseSlots" }>,
+    command: Extract<Command, { type: "AcquireSlots" | "ReleaseSlots" | "TouchSlots" }>,
     answerOf: (reply: Reply, commit: Commit) => object,
   ): void {
     this.#heard(command.agent, command.incarnation);
@@ -64,6 +81,13 @@ export class SlotHandlers {
       answer: ([decided], commit) => answerOf(decided ?? { kind: "none" }, commit),
     });
   }
+}
+
+/** The type of an object as a schema reads it: absent fields are left out, never undefined. */
+type Present<Value extends object> = { [Name in keyof Value]: Exclude<Value[Name], undefined> };
+
+function present<Value extends object>(read: Value): Present<Value> {
+  return read as Present<Value>;
 }
 
 /** A message of an ended session is refused. Other answers concern the slot lease. */
@@ -83,13 +107,14 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
     case "handle-in-use":
       return codedError(
         "WAGGLE_CONFLICT",
-        `handle ${reply.handle} was used before for other resources, another weight or another holder: use another`,
+        `handle ${reply.handle} was used before for another request (resources, weight, holder or terms): use another`,
         { field: "handle" },
       );
     case "unknown-resource":
       return codedError(
         "WAGGLE_UNKNOWN_RESOURCE",
-        `there is no resource ${reply.resource}${suggestion(reply.nearMisses)}; an operator sets one with \`waggle resource set\``,
+        `there is no resource ${reply.resource}${suggestion(reply.nearMisses)}; an operator sets one with ` +
+          `\`waggle resource set ${reply.resource} --slots N\`, or opens all with \`waggle policy set --resources open\``,
         { field: "resources" },
       );
     case "above-capacity":
@@ -116,6 +141,26 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
         "WAGGLE_BACKPRESSURE",
         `the agent holds or waits for ${limits.slotLeasesPerAgentMax} slot leases, and may not more: release some`,
         { retryAfterMs: reply.retryAfterMs },
+      );
+    case "unknown-project":
+      return unknownProject(reply.project);
+    case "over-budget":
+      return codedError(
+        "WAGGLE_OVER_BUDGET",
+        `tokens: ${count(reply.tokens)} tokens are asked for, and the ${budgetOwners[reply.reason]}'s budget holds ` +
+          `${count(reply.tokensMax)} in a window: the slot could never be granted. Ask for fewer, or raise the budget`,
+        { field: "tokens" },
+      );
+    case "budget-exceeded":
+      return budgetExceeded(reply, "this request");
+    case "table-full":
+      return codedError(
+        "WAGGLE_BACKPRESSURE",
+        `${reply.name} would be new, and there are ${count(reply.max)} ${reply.of}, the maximum: ` +
+          (reply.of === "resources"
+            ? "remove some with `waggle resource remove`"
+            : "name one that exists, or try again when some have no work"),
+        { field: reply.of === "resources" ? "resources" : "project", retryAfterMs: limits.retryAfterMs },
       );
     default:
       return unexpected(reply);
@@ -148,16 +193,37 @@ function releaseAnswer(reply: Reply, { term, idx }: Commit): object {
     case "slot-ended":
       return { ok: true, term, idx, was: "ended", reason: reply.reason };
     case "unknown-handle":
-      return codedError(
-        "WAGGLE_UNKNOWN_HANDLE",
-        `handle ${reply.handle} is not known here: nothing was ever acquired under it, or it ended very long ago`,
-        { field: "handle" },
-      );
+      return unknownHandle(reply.handle);
     case "session-over":
       return sessionOver(reply.agent);
     default:
       return unexpected(reply);
   }
+}
+
+function touchAnswer(reply: Reply, { term, idx }: Commit): object {
+  switch (reply.kind) {
+    case "slot-granted":
+      return { ok: true, term, idx, state: "held" };
+    case "slot-awaited":
+      return { ok: true, term, idx, state: "waiting" };
+    case "slot-ended":
+      return { ok: true, term, idx, state: "ended", reason: reply.reason };
+    case "unknown-handle":
+      return unknownHandle(reply.handle);
+    case "session-over":
+      return sessionOver(reply.agent);
+    default:
+      return unexpected(reply);
+  }
+}
+
+function unknownHandle(handle: string): CodedError {
+  return codedError(
+    "WAGGLE_UNKNOWN_HANDLE",
+    `handle ${handle} is not known here: nothing was ever acquired under it, or it ended very long ago`,
+    { field: "handle" },
+  );
 }
 
 function sessionOver(agent: AgentId): CodedError {

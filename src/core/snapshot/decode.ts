@@ -150,6 +150,7 @@ class Parts {
       attempt: (fields) => agents.readAttempt(fields),
       "slot-lease": (fields) => slotLeases.readSlotLease(fields),
       "ended-slot-lease": (fields) => slotLeases.readEnded(fields),
+      "uncharged-slot-lease": (fields) => slotLeases.readUncharged(fields),
       hold: (fields) => holds.readHold(fields),
       "refusal-streak": (fields) => holds.readStreak(fields),
       affinity: (fields) => affinities.readAffinity(fields),

@@ -44,6 +44,8 @@ export class HoldReader {
       changedAt: 0,
     };
     this.#checkTarget(hold);
+    if (holdScopes.slice(holdScopes.indexOf(on) + 1).some((later) => this.#state.holds[later].size > 0))
+      refuse(`the hold on ${on} ${name} stands too late`);
     const order = fields.optionalWhole("timerOrder", { min: 1 });
     if (order !== undefined && hold.probe !== undefined)
       refuse(`${on} ${name} is probed before its hold ends`);

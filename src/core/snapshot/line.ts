@@ -17,6 +17,7 @@ const rowGroups = [
   ["agent", "agent-record", "suspension", "attempt"],
   ["slot-lease"],
   ["ended-slot-lease"],
+  ["uncharged-slot-lease"],
   ["hold"],
   ["refusal-streak"],
   ["affinity"],

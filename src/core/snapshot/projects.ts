@@ -1,5 +1,5 @@
-// Projects and their users in a snapshot. A user's row belongs to the project above. Counts of live tasks and open
-// attempts are counted again as tasks and attempts are read.
+// Projects and their users in a snapshot. A user's row belongs to the project above. Counts of live tasks, open
+// attempts and slot leases are counted again as these are read.
 
 import {
   emptyCounts,
@@ -62,6 +62,7 @@ export class ProjectReader {
       counts: emptyCounts(),
       ledger: emptyLedger(guaranteeMs),
       openAttempts: 0,
+      slotLeases: 0,
       account: fields.within("account", readAccount),
       virtualTime: fields.amount("virtualTime"),
       live: 0,

@@ -36,6 +36,8 @@ export function readPolicy(fields: Fields): Policy {
     policy.whole("rememberMs", { min: 1 });
     policy.whole("rememberedTasks", { min: 1 });
     policy.oneOf("projects", projectsAllowed);
+    policy.oneOf("resources", projectsAllowed);
+    policy.whole("slotsDefault", { min: 1 });
   });
 }
 

@@ -1,14 +1,17 @@
 // Resources and slot leases in a snapshot. Slots in use and waiters are counted and listed again from the slot leases,
 // which stand by agent and in order of asking.
 
-import type { AgentId, Instant, ResourceName, SlotHandle } from "../../ids.ts";
-import { newResourceRow, slotLeaseKey } from "../../state/slot-rows.ts";
-import type { ResourceRow, SlotEnding, SlotLeaseRow, SwarmState } from "../../state/state.ts";
+import type { AgentId, Instant, ProjectId, ResourceName, SlotHandle } from "../../ids.ts";
+import { slotLeaseKey } from "../../state/slot-key.ts";
+import { newResourceRow } from "../../state/slot-rows.ts";
+import { ratesOf } from "../../state/slot-tokens.ts";
+import type { ResourceRow, SlotEnding, SlotLeaseRow, SwarmState, Timer } from "../../state/state.ts";
 import { addNew, allOf, Fields, known, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import { Places, placesIn } from "./places.ts";
 import { readResourceSettings } from "./settings.ts";
 import type { TimerReader } from "./timers.ts";
+import { readTimer, type TimerWords } from "./values.ts";
 
 export function* resourceRows({ resourceByName, contendedByName }: SwarmState): Generator<Row> {
   const contended = placesIn(contendedByName.keys());
@@ -23,15 +26,23 @@ export function* slotLeaseRows(state: SwarmState): Generator<Row> {
   for (const row of state.resourceByName.values()) holdings.set(row.resource, placesIn(row.holdings.keys()));
   for (const slots of state.slotsByAgent.values()) {
     for (const slot of slots.values()) {
-      const { incarnation: _, requestedTicks, timeoutTimer, ...fields } = slot;
+      const { incarnation: _, requestedTicks, timeoutTimer, idleTimer, ...fields } = slot;
       const needs = Array.from(slot.needs, ([resource, count]) => {
         const place = holdings.get(resource)?.get(slotLeaseKey(slot));
         return { resource, slots: count, requestedTick: requestedTicks.get(resource), place };
       });
-      yield ["slot-lease", { ...fields, needs, timerOrder: timeoutTimer?.order }];
+      yield [
+        "slot-lease",
+        { ...fields, needs, timerOrder: timeoutTimer?.order, idle: timerFields(idleTimer) },
+      ];
     }
   }
   for (const [key, ending] of state.endedSlotByKey) yield ["ended-slot-lease", { key, ending }];
+  for (const [key, uncharged] of state.unchargedSlots) yield ["uncharged-slot-lease", { key, ...uncharged }];
+}
+
+function timerFields(timer: Timer | undefined): TimerWords | undefined {
+  return timer === undefined ? undefined : { dueAt: timer.dueAt, order: timer.order };
 }
 
 const endings = allOf<SlotEnding>({
@@ -41,6 +52,7 @@ const endings = allOf<SlotEnding>({
   aborted: true,
   "timed-out": true,
   "above-capacity": true,
+  idle: true,
 });
 const states = allOf<SlotLeaseRow["state"]>({ waiting: true, held: true });
 
@@ -96,6 +108,13 @@ export class SlotLeaseReader {
       holder: fields.optionalText("holder"),
       needs: new Map(needs.map(({ resource, slots }) => [resource.resource, slots])),
       weightThousandths: fields.whole("weightThousandths"),
+      as: fields.optionalText("as"),
+      label: fields.optionalText("label"),
+      project: fields.optionalText<ProjectId>("project"),
+      user: fields.optionalText("user"),
+      tokens: fields.whole("tokens"),
+      agentType: fields.optionalText("agentType"),
+      idleTimeoutMs: fields.optionalWhole("idleTimeoutMs", { min: 1 }),
       order: fields.whole("order", { min: 1, max: this.#state.slotLeases }),
       requestedAt: fields.whole("requestedAt"),
       requestedTicks: new Map(needs.map(({ resource, requestedTick }) => [resource.resource, requestedTick])),
@@ -103,13 +122,16 @@ export class SlotLeaseReader {
       grantedAt: fields.optionalWhole<Instant>("grantedAt"),
       deadline: fields.optionalWhole<Instant>("deadline"),
       timeoutTimer: undefined,
+      idleTimer: undefined,
     };
     if (slot.needs.size === 0 || slot.needs.size !== needs.length)
       refuse(`slot lease ${slotLeaseKey(slot)} needs nothing, or the same twice`);
     if ((slot.state === "held") !== (slot.grantedAt !== undefined))
       refuse(`slot lease ${slotLeaseKey(slot)} is ${slot.state}, granted: ${slot.grantedAt !== undefined}`);
     this.#start(slot, fields.optionalWhole("timerOrder", { min: 1 }));
+    this.#startIdle(slot, fields.optionalWithin("idle", readTimer));
     for (const need of needs) this.#use(slot, need);
+    this.#count(slot);
     this.#keep(slot);
   }
 
@@ -117,6 +139,19 @@ export class SlotLeaseReader {
     const key = fields.text("key");
     if (this.#liveKeys.has(key)) refuse(`slot lease ${key} is live and has ended`);
     addNew(this.#state.endedSlotByKey, key, fields.oneOf("ending", endings), "ended slot lease");
+  }
+
+  readUncharged(fields: Fields): void {
+    const uncharged = {
+      project: fields.optionalText<ProjectId>("project"),
+      rates: fields.names<string>("rates"),
+      tokens: fields.whole("tokens"),
+      charged: fields.whole("charged"),
+      lostAt: fields.whole<Instant>("lostAt"),
+    };
+    const key = fields.text("key");
+    if (this.#liveKeys.has(key)) refuse(`slot lease ${key} is live and lost`);
+    addNew(this.#state.unchargedSlots, key, uncharged, "lost slot lease");
   }
 
   /** After all slot leases were read. */
@@ -158,6 +193,30 @@ export class SlotLeaseReader {
       refuse(`slot lease ${slotLeaseKey(slot)} is ${slot.state} with a wrong timer`);
     if (dueAt !== undefined && order !== undefined)
       slot.timeoutTimer = this.#timers.start({ dueAt, order }, { kind: "acquire-timeout", slot });
+  }
+
+  #startIdle(slot: SlotLeaseRow, timer: TimerWords | undefined): void {
+    const isTimed = slot.state === "held" && slot.idleTimeoutMs !== undefined;
+    if (isTimed !== (timer !== undefined))
+      refuse(`slot lease ${slotLeaseKey(slot)} is ${slot.state} with a wrong idle time`);
+    if (timer !== undefined) slot.idleTimer = this.#timers.start(timer, { kind: "slot-idle", slot });
+  }
+
+  /** Project, reserved tokens, and waits with tokens. */
+  #count(slot: SlotLeaseRow): void {
+    const { project, tokens } = slot;
+    const projectRow = project === undefined ? undefined : known(this.#state.projectById, project, "project");
+    if (projectRow !== undefined) projectRow.slotLeases += 1;
+    if (tokens === 0) return;
+    if (slot.state === "waiting") {
+      this.#state.waitsWithTokens += 1;
+      return;
+    }
+    const { reservedByType, ledger } = this.#state;
+    for (const each of projectRow === undefined ? [ledger] : [ledger, projectRow.ledger])
+      each.reserved += tokens;
+    for (const type of ratesOf(slot))
+      reservedByType.set(type, known(reservedByType, type, "type with reserved tokens") + tokens);
   }
 
   #use(slot: SlotLeaseRow, { resource, slots, place }: Need): void {

@@ -38,9 +38,11 @@ async function waitersOf(
     const { waiters } = await swarm.explainSlots(resource, { timeoutMs: limits.dashboardAskMs });
     return waiters
       .slice(0, limits.dashboardRowsShown)
-      .map(({ agent, handle, place, waitedMs, load, depthTerm, ageTerm, by }) => ({
+      .map(({ agent, handle, place, waitedMs, load, depthTerm, ageTerm, by, ...asked }) => ({
         ...{ agent, handle, forMs: waitedMs, order: place },
         ...{ load, backlogTerm: depthTerm, waitedTerm: ageTerm, by },
+        ...{ as: asked.as, label: asked.label, project: asked.project, user: asked.user },
+        ...{ tokens: asked.tokens, waitsFor: asked.waitsFor },
       }));
   } catch {
     return undefined; // older coordinators have no such answer; the status has the oldest few

@@ -13,7 +13,8 @@ import { type AgentId, attemptKey, type Instant, type TaskRef, taskKey } from ".
 import type { Event, EventOf } from "../../state/event.ts";
 import type { Refusal } from "../../state/hold.ts";
 import { passTo } from "../../state/journal-time.ts";
-import { findSlotLease, slotLeaseKey } from "../../state/slot-rows.ts";
+import { slotLeaseKey } from "../../state/slot-key.ts";
+import { findSlotLease } from "../../state/slot-rows.ts";
 import { emptyState, runsTasks, type SwarmState } from "../../state/state.ts";
 import { Course } from "./course.ts";
 

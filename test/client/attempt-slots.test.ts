@@ -1,0 +1,158 @@
+// Slots of a handler: acquired through its attempt, charged to its task, and found by code without the context.
+
+import { setImmediate as soon } from "node:timers/promises";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Slot } from "../../src/agent/slots.ts";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { currentAttempt, type HandlerContext } from "../../src/index.ts";
+import { limits } from "../../src/limits.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
+
+let clock: ManualClock;
+let swarm: TestSwarm;
+let client: Swarm;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  swarm = await startTestSwarm({ clock });
+  await swarm.client.ask(subjects.operator("resource"), { resource: "gpu", slots: 1 });
+  const budget = { tokens: 10_000, windowMs: 60_000 };
+  await swarm.client.ask(subjects.operator("project"), { project: "acme", budget });
+  client = await connect({ transport: swarm.hub.connect(), swarm: "test", clock });
+});
+afterEach(async () => {
+  const closed = client.close();
+  await clock.advance(limits.closeDrainMs + limits.agentStopMs + limits.agentLeaveMs);
+  await closed;
+  await swarm.stop();
+});
+
+/** Runs one task. @returns what the handler returned */
+async function run(handler: (context: HandlerContext) => unknown): Promise<unknown> {
+  const results: unknown[] = [];
+  await client.agent({
+    id: "worker",
+    kinds: ["count"],
+    handler: async (_, context) => {
+      results.push(await handler(context));
+    },
+  });
+  const task = await client.submit({ kind: "count", id: "t1", project: "acme", user: "ann", tokens: 50 });
+  await task.result();
+  return results[0];
+}
+
+async function status() {
+  const { resources, projects } = await swarm.client.status();
+  const [gpu] = resources;
+  const budget = projects.find(({ project }: { project: string }) => project === "acme")?.budget;
+  return { gpu, budget };
+}
+
+it("a slot carries its agent and the task that it serves, and so does the status", async () => {
+  const slot = (await run(async (context) => {
+    const held = await context.acquire("gpu", { label: "draft", as: "writer" });
+    expect((await status()).gpu.holders).toMatchObject([
+      {
+        agent: "worker",
+        as: "writer",
+        label: "draft",
+        project: "acme",
+        user: "ann",
+        task: { project: "acme", task: "t1", attempt: 1 },
+      },
+    ]);
+    return held;
+  })) as Slot;
+  expect(slot).toMatchObject({
+    agent: "worker",
+    as: "writer",
+    task: { project: "acme", task: "t1", attempt: 1 },
+    isReleased: true,
+  });
+});
+
+it("tokens of its slots are the attempt's: the reports, or else the estimates", async () => {
+  await run(async (context) => {
+    const first = await context.acquire("gpu", { tokens: 400 });
+    expect((await status()).budget).toMatchObject({ reserved: 50 });
+    first.report({ inputTokens: 30, outputTokens: 12 });
+    await first.release();
+    await context.acquire("gpu", { tokens: 8 }); // forgotten: released without a report
+  });
+  expect((await status()).budget).toMatchObject({ spent: 50, reserved: 0 });
+});
+
+it("a slot without tokens leaves the attempt unreported: its own estimate is spent", async () => {
+  await run(async (context) => {
+    await using _slot = await context.acquire("gpu");
+  });
+  expect((await status()).budget).toMatchObject({ spent: 50 });
+});
+
+it("a handler may not charge another project", async () => {
+  const refusal = run((context) => context.acquire("gpu", { project: "other" }).catch((error) => error));
+  expect(await refusal).toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field: "project" });
+});
+
+it("currentAttempt finds the handler through its calls, and nothing outside and afterwards", async () => {
+  expect(currentAttempt()).toBeUndefined();
+  let late: Promise<unknown> | undefined;
+  let end: (() => void) | undefined;
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  await run(async (context) => {
+    await soon();
+    expect(currentAttempt()).toBe(context);
+    late = ended.then(() => currentAttempt());
+  });
+  end?.();
+  expect(await late).toBeUndefined();
+});
+
+it("currentAttempt tells two handlers of one agent apart", async () => {
+  const seen: (string | undefined)[] = [];
+  await client.agent({
+    kinds: ["pair"],
+    maxConcurrent: 2,
+    handler: async (task) => {
+      await soon();
+      seen.push(`${task.id} ${currentAttempt()?.task.id}`);
+    },
+  });
+  const tasks = await Promise.all(["a", "b"].map((id) => client.submit({ kind: "pair", id })));
+  await Promise.all(tasks.map((task) => task.result()));
+  expect(seen.toSorted()).toEqual(["a a", "b b"]);
+});
+
+it("currentAttempt is found within a generator", async () => {
+  const seen: unknown[] = [];
+  await client.agent({
+    kinds: ["stream"],
+    handler: async function* (task) {
+      yield "one";
+      await soon();
+      seen.push(currentAttempt()?.task.id === task.id);
+    },
+  });
+  await (await client.submit({ kind: "stream" })).result();
+  expect(seen).toEqual([true]);
+});
+
+it("an agent wraps work, and hands out tickets", async () => {
+  const agent = await client.agent({ id: "worker", kinds: [], handler: () => undefined });
+  const holders = await agent.wrap(async () => (await status()).gpu.holders, {
+    resource: "gpu",
+    as: "critic",
+  });
+  expect(holders).toMatchObject([{ agent: "worker", as: "critic" }]);
+  const nested = agent.wrap(() => agent.acquire("gpu"), { resource: "gpu" });
+  await expect(nested).rejects.toMatchObject({ code: "WAGGLE_ACQUIRE_ORDER" });
+  const ticket = await agent.acquireStart("gpu", { tokens: 10, project: "acme" });
+  expect(ticket).toEqual({ handle: expect.any(String), resources: ["gpu"], agent: "worker" });
+  await agent.releaseHandle(ticket, { totalTokens: 4 });
+  expect(await status()).toMatchObject({ gpu: { inUse: 0 }, budget: { spent: 4 } });
+});
