@@ -23,7 +23,7 @@ export class InvalidInputError extends Error {
 }
 
 /** The environment is at fault (a quota, a network, a missing program). Blames neither task nor agent, and the
- *  attempt does not count, even with `maxAttempts: 1`. Throw it only when nothing was done that must not be
+ *  attempt does not count, even with `maxAttempts: 1`. Also as the `cause` of the thrown error, at any depth. Throw it only when nothing was done that must not be
  *  repeated.
  *
  *  With a time (`retryAfterMs` or `until`) the agent, its type or a resource is on hold until then. Without a

@@ -15,7 +15,6 @@ import {
   type HandlerContext,
   type HandlerLog,
   HandlerTask,
-  InfrastructureError,
   InvalidInputError,
 } from "./handler.ts";
 import type {
@@ -30,6 +29,7 @@ import { LogBuffer } from "./log-buffer.ts";
 import { resultText } from "./result-text.ts";
 import type { AcquireOptions, AcquiringAttempt, Slot, Slots } from "./slots.ts";
 import { isA, lineOf, textOf, wordsOf } from "./words.ts";
+import { infrastructureErrorIn } from "./wrapped-error.ts";
 
 export interface RunnerDeps {
   readonly handler: Handler;
@@ -411,9 +411,10 @@ class Attempt implements RunningAttempt {
 
   /** A wrong hold must not cost the attempt: it is logged, and the report asks for no time. */
   #holdOf(outcome: AttemptEnd["outcome"], error: unknown): HoldClaim | undefined {
-    if (outcome !== "infrastructure") return undefined;
+    const refused = outcome === "infrastructure" ? infrastructureErrorIn(error) : undefined;
+    if (refused === undefined) return undefined;
     try {
-      const { hold, wrongHold } = error as InfrastructureError;
+      const { hold, wrongHold } = refused;
       if (wrongHold !== undefined)
         this.#tellLogger("warn", `no hold is asked for: ${wrongHold.message}`, {
           code: wrongHold.code,
@@ -430,12 +431,12 @@ class Attempt implements RunningAttempt {
     if (isA(error, InvalidInputError)) return "invalid";
     if (this.#abortedFor === "timeout") return "failed";
     if (this.#abortedFor !== undefined) return "aborted";
-    return isA(error, InfrastructureError) ? "infrastructure" : "failed";
+    return infrastructureErrorIn(error) === undefined ? "failed" : "infrastructure";
   }
 
   #explain(error: unknown): string {
     if (this.#abortedFor !== undefined) return whyAborted[this.#abortedFor];
-    return wordsOf(error);
+    return wordsOf(infrastructureErrorIn(error) ?? error);
   }
 }
 

@@ -127,6 +127,14 @@ describe("what a handler throws", () => {
     ["an error of a kind", new TypeError("no luck"), { outcome: "failed", error: "TypeError: no luck" }],
     ["invalid input", new InvalidInputError("not a number"), { outcome: "invalid", error: "not a number" }],
     ["infrastructure", new InfrastructureError("quota"), { outcome: "infrastructure", error: "quota" }],
+    [
+      "infrastructure behind another error",
+      new Error("no connection", {
+        cause: { lastError: new InfrastructureError("quota", { retryAfterMs: 200 }) },
+      }),
+      { outcome: "infrastructure", error: "quota", hold: { forMs: 200 } },
+    ],
+    ["an error with itself as its cause", itself(), { outcome: "failed", error: "again" }],
     ["text", "no luck", { outcome: "failed", error: "no luck" }],
     ["nothing", undefined, { outcome: "failed", error: "undefined" }],
     ["something odd", Object.create(null), { outcome: "failed", error: "[Object: null prototype] {}" }],
@@ -143,6 +151,12 @@ describe("what a handler throws", () => {
     expect(end.error).toHaveLength(limits.errorCharactersMax);
   });
 });
+
+function itself(): Error {
+  const error = new Error("again");
+  error.cause = error;
+  return error;
+}
 
 describe("a task", () => {
   it("is given with its payload as text, bytes or JSON", async () => {
