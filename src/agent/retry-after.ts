@@ -1,5 +1,5 @@
-// The time until a provider takes work again, as the headers of its refusal say: `Retry-After`, or else the
-// `x-ratelimit-reset…` headers of the limits that are used up. Times that cannot be read are ignored.
+// The time until a provider takes work again, as the headers of its refusal say: `Retry-After-Ms`, `Retry-After`, or
+// else the `x-ratelimit-reset…` headers of the limits that are used up. Times that cannot be read are ignored.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { limits } from "../limits.ts";
@@ -9,7 +9,11 @@ import { limits } from "../limits.ts";
 export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
   const now = dateMs(textOf(headers.date)) ?? nowMs;
   const said = textOf(headers["retry-after"]);
-  const waitMs = secondsMs(said) ?? untilMs(dateMs(said), now) ?? resetMs(headers, now);
+  const waitMs =
+    numberIn(textOf(headers["retry-after-ms"])) ??
+    secondsMs(said) ??
+    untilMs(dateMs(said), now) ??
+    resetMs(headers, now);
   return waitMs === undefined ? undefined : Math.min(limits.holdMsMax, Math.max(0, Math.ceil(waitMs)));
 }
 
@@ -30,7 +34,12 @@ function resetMs(headers: IncomingHttpHeaders, now: number): number | undefined 
 
 /** `12` or `0.5`. */
 function secondsMs(said: string): number | undefined {
-  return /^\d{1,12}(\.\d+)?$/.test(said) ? Number(said) * 1_000 : undefined;
+  const seconds = numberIn(said);
+  return seconds === undefined ? undefined : seconds * 1_000;
+}
+
+function numberIn(said: string): number | undefined {
+  return /^\d{1,12}(\.\d+)?$/.test(said) ? Number(said) : undefined;
 }
 
 /** Seconds from now, or since the Unix epoch: seconds or ms. No window of a quota lasts thirty years. */

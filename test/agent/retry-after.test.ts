@@ -10,6 +10,7 @@ describe("the time of a refusal", () => {
   it.each([
     ["seconds", { "retry-after": "12" }, 12_000],
     ["seconds with a fraction", { "retry-after": "0.25" }, 250],
+    ["ms (OpenAI, Anthropic)", { "retry-after-ms": "1500", "retry-after": "2" }, 1_500],
     ["an HTTP date", { "retry-after": "Fri, 20 Nov 2026 18:00:30 GMT" }, 30_000],
     [
       "an HTTP date, against the provider's own clock",
