@@ -40,4 +40,4 @@ export {
   nextAlpha,
   type TuningFacts,
 } from "./state/alpha.ts";
-export { weightOf, weightThousandthsOf } from "./state/weight.ts";
+export { type ModelTiers, weightOf, weightThousandthsOf } from "./state/weight.ts";

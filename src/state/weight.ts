@@ -26,16 +26,20 @@ const charactersPerToken = 4;
 /** A shorter prompt costs as much: the price is mostly the answer's, not the prompt's. */
 const tokensPerTier = 1_000;
 
+/** Weights of models with a short prompt, ≥ 1, by words of the models' names: `{ "my-model": 4, "my-model-mini": 1.5 }`. */
+export type ModelTiers = Readonly<Record<string, number>>;
+
 /**
  * The weight of a task or slot lease: `{ weight: weightOf("gpt-4o", prompt.length) }`.
  *
  * @param model as its vendor writes it: `claude-3-5-haiku-20241022`, `openai/gpt-4o`, `ft:gpt-4o-mini:acme`
  * @param promptCharacters ≥ 0
+ * @param tiers instead of LOCO's
  * @returns a number ≥ 1 of at most three decimals
  * @throws InvalidValueError for a model that is no text, or a length that is no number ≥ 0
  */
-export function weightOf(model: string, promptCharacters: number): number {
-  return weightThousandthsOf(model, promptCharacters) / thousandthsPerWeight;
+export function weightOf(model: string, promptCharacters: number, tiers?: ModelTiers): number {
+  return weightThousandthsOf(model, promptCharacters, tiers) / thousandthsPerWeight;
 }
 
 /**
@@ -44,7 +48,7 @@ export function weightOf(model: string, promptCharacters: number): number {
  * @returns thousandths, a whole number ≥ 1,000
  * @throws as `weightOf`
  */
-export function weightThousandthsOf(model: string, promptCharacters: number): number {
+export function weightThousandthsOf(model: string, promptCharacters: number, tiers?: ModelTiers): number {
   if (typeof model !== "string") {
     const sentence = `a model must be text, as "gpt-4o", not ${said(model)}`;
     throw new InvalidValueError(sentence, { field: "model" });
@@ -53,8 +57,13 @@ export function weightThousandthsOf(model: string, promptCharacters: number): nu
     const sentence = `the length of a prompt must be a number of characters, not ${said(promptCharacters)}`;
     throw new InvalidValueError(sentence, { field: "promptCharacters" });
   }
-  const promptTokens = promptCharacters / charactersPerToken;
-  return Math.round(tierThousandthsOf(model) * Math.max(promptTokens / tokensPerTier, 1));
+  const promptTokens = promptTokensOf(promptCharacters);
+  return Math.round(tierThousandthsOf(model, tiers) * Math.max(promptTokens / tokensPerTier, 1));
+}
+
+/** Tokens of a prompt, estimated; may have a fraction. */
+export function promptTokensOf(promptCharacters: number): number {
+  return promptCharacters / charactersPerToken;
 }
 
 /**
@@ -63,13 +72,20 @@ export function weightThousandthsOf(model: string, promptCharacters: number): nu
  *
  * @returns thousandths; 2,000 for an unknown model
  */
-export function tierThousandthsOf(model: string): number {
+export function tierThousandthsOf(model: string, tiers?: ModelTiers): number {
   const words = wordsOf(model);
+  const byName = tiers === undefined ? tierThousandthsByName : thousandthsOf(tiers);
   let longest = "";
-  for (const name of tierThousandthsByName.keys()) {
-    if (name.length > longest.length && standsIn(words, name.split("-"))) longest = name;
+  for (const name of byName.keys()) {
+    if (name.length > longest.length && standsIn(words, wordsOf(name))) longest = name;
   }
-  return tierThousandthsByName.get(longest) ?? unknownTierThousandths;
+  return byName.get(longest) ?? unknownTierThousandths;
+}
+
+function thousandthsOf(tiers: ModelTiers): ReadonlyMap<string, number> {
+  return new Map(
+    Object.entries(tiers).map(([name, tier]) => [name, Math.round(tier * thousandthsPerWeight)]),
+  );
 }
 
 /**

@@ -64,6 +64,13 @@ describe("weight in thousandths", () => {
     expect(weightOf("haiku", 4_004)).toBe(1.001);
   });
 
+  it("takes another table of tiers", () => {
+    const tiers = { "my-model": 4, "my-model-mini": 1.5 };
+    expect(weightOf("my-model", 0, tiers)).toBe(4);
+    expect(weightOf("acme/my-model-2-mini", 8_000, tiers)).toBe(3);
+    expect(weightOf("opus", 0, tiers)).toBe(2);
+  });
+
   it.each([undefined, null, 4, Symbol("haiku"), Object.create(null)])("refuses %o for a model", (model) => {
     expect(() => weightOf(model as unknown as string, 1)).toThrow(
       expect.objectContaining({ code: "WAGGLE_INVALID_VALUE", field: "model" }),
