@@ -23,8 +23,8 @@ export class InvalidInputError extends Error {
 }
 
 /** The environment is at fault (a quota, a network, a missing program). Blames neither task nor agent, and the
- *  attempt does not count, even with `maxAttempts: 1`. Also as the `cause` of the thrown error, at any depth. Throw it only when nothing was done that must not be
- *  repeated.
+ *  attempt does not count, even with `maxAttempts: 1`. Throw it only when nothing was done that must not be
+ *  repeated. Counts also as the `cause` of the thrown error, at any depth.
  *
  *  With a time (`retryAfterMs` or `until`) the agent, its type or a resource is on hold until then. Without a
  *  time, three in a row put the agent on hold, or its type if several agents were refused. The constructor never

@@ -26,7 +26,7 @@ const charactersPerToken = 4;
 /** A shorter prompt costs as much: the price is mostly the answer's, not the prompt's. */
 const tokensPerTier = 1_000;
 
-/** Weights of models with a short prompt, ≥ 1, by words of the models' names: `{ "my-model": 4, "my-model-mini": 1.5 }`. */
+/** Weights of models with a short prompt, ≥ 1, by words of the models' names: `{ "my-model": 4 }`. */
 export type ModelTiers = Readonly<Record<string, number>>;
 
 /**
