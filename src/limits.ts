@@ -553,6 +553,16 @@ export const limits = {
   /** A client sends at most so many touches per idle time of a slot. */
   slotTouchesPerIdleTime: 4,
   slotLabelCharactersMax: 128,
+  /** Idle time of a slot that a model's call holds, from chunk to chunk: the clients of OpenAI and Anthropic wait as
+   *  long for an answer. */
+  callIdleMs: 10 * 60_000,
+  /** Tokens of an answer, in the estimate of a call's tokens. */
+  answerTokensExpected: 1_000,
+  /** Chunks and bytes of a stream that nobody reads. Longer streams wait for the reader, within the idle time. */
+  chunksReadAheadMax: 100_000,
+  bytesReadAheadMax: 16 * 1024 * 1024,
+  /** An event of a stream that is not finished, in characters: the last event repeats the whole answer. */
+  eventCharactersMax: 16 * 1024 * 1024,
   /** Holders, and waiters, of a resource in `status`. */
   slotPartiesShownMax: 16,
   /** Ended handles that are remembered, to distinguish a second release from a release of an unknown handle. */

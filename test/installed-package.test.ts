@@ -44,6 +44,28 @@ it("gives the published rules, and the reader of the record, by their own names"
   expect(run).toMatchObject({ status: 0, stdout: "function function\n", stderr: "" });
 });
 
+it("gives the adapters without their frameworks, and names the package that a convenience needs", () => {
+  const script = `
+    import { swarmMiddleware, swarmModel } from "waggledance/ai";
+    import { swarmMiddleware as ofAnthropic } from "waggledance/anthropic";
+    import { withSwarm } from "waggledance/langchain";
+    import { swarmFetch } from "waggledance/openai";
+    import { swarmModelProvider } from "waggledance/openai-agents";
+    const swarm = { acquire() {}, hold() {} };
+    console.log(typeof swarmMiddleware(swarm).wrapStream, typeof ofAnthropic(swarm), typeof swarmFetch(swarm), typeof withSwarm);
+    const say = ({ code, message }) => console.log(code, message);
+    await swarmModel({}, swarm).catch(say);
+    await swarmModelProvider(swarm).getModel("gpt-4o").catch(say);`;
+  const { status, stdout, stderr } = node("--no-warnings", "--input-type=module", "-e", script);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  expect(stdout.split("\n")).toEqual([
+    "function function function function",
+    expect.stringMatching(/^WAGGLE_MISSING_PACKAGE .*`npm install ai`$/),
+    expect.stringMatching(/^WAGGLE_MISSING_PACKAGE .*`npm install @openai\/agents`$/),
+    "",
+  ]);
+});
+
 it.each([
   [
     "import",

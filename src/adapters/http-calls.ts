@@ -1,0 +1,86 @@
+// Calls of a model over HTTP, under a lease: the answer as JSON, or as server-sent events that are read in passing.
+
+import { limits } from "../limits.ts";
+import type { ModelCall, ModelCalls } from "./lease.ts";
+import { laterUsage, type TokenUsage, wireUsage } from "./token-usage.ts";
+
+/** Makes one HTTP request for a call. The slot is held until the last byte has arrived, read or not.
+ *  @throws as `ModelCalls.open`; what `send` throws; InfrastructureError inside a handler after a 429 */
+export async function sendHeld(
+  calls: ModelCalls,
+  call: ModelCall,
+  send: (signal: AbortSignal) => Promise<Response>,
+): Promise<Response> {
+  const lease = await calls.open(call);
+  try {
+    const response = await lease.race(send(lease.signal));
+    if (!response.ok || response.body === null) {
+      await calls.refused(lease, response);
+      return response;
+    }
+    if (isEventStream(response)) {
+      const events = new EventReader();
+      const body = calls.readAhead<Uint8Array>(lease, response.body, {
+        usageOf: (bytes) => events.read(bytes),
+        isLast: () => events.isOver,
+        strategy: new ByteLengthQueuingStrategy({ highWaterMark: limits.bytesReadAheadMax }),
+      });
+      return new Response(body, response);
+    }
+    lease.note(wireUsage(parsed(await lease.race(response.clone().text()))));
+    lease.end();
+    return response;
+  } catch (error) {
+    throw await calls.failed(lease, error);
+  }
+}
+
+/** The fields of a request that matter here. @returns undefined for a body that is not JSON text of a call */
+export function callIn(body: unknown): { readonly model: string; readonly prompt: object } | undefined {
+  const request = typeof body === "string" ? parsed(body) : undefined;
+  if (typeof request !== "object" || request === null || !("model" in request)) return undefined;
+  return { model: request.model as string, prompt: request };
+}
+
+function isEventStream({ headers }: Response): boolean {
+  return headers.get("content-type")?.startsWith("text/event-stream") === true;
+}
+
+/** Clients stop reading after such an event, before the connection ends. */
+const lastEvent = /^(data: ?\[DONE\]|event: ?(message_stop|response\.(completed|incomplete|failed)))$/;
+
+/** Reads events in passing. The events of both providers have one line of JSON. */
+class EventReader {
+  readonly #decoder = new TextDecoder();
+  #line = "";
+  #isLast = false;
+  #isOver = false;
+
+  /** True after the provider's last event. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** @returns the tokens that the events of these bytes report */
+  read(bytes: Uint8Array): TokenUsage | undefined {
+    const lines = (this.#line + this.#decoder.decode(bytes, { stream: true })).split(/\r\n|\n|\r/);
+    const rest = lines.pop() ?? "";
+    this.#line = rest.length > limits.eventCharactersMax ? "" : rest;
+    let found: TokenUsage | undefined;
+    for (const line of lines) {
+      if (line === "") this.#isOver ||= this.#isLast;
+      else if (lastEvent.test(line)) this.#isLast = true;
+      else if (line.startsWith("data:") && line.includes('"usage"'))
+        found = laterUsage(found ?? {}, wireUsage(parsed(line.slice("data:".length))) ?? {});
+    }
+    return found;
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined; // what is not JSON reports no tokens
+  }
+}

@@ -1,0 +1,106 @@
+// `waggledance/langchain`: LangChain.js. Each call of a chat model holds a slot. Callbacks only observe, so a model is
+// wrapped instead.
+//
+//   const model = withSwarm(new ChatOpenAI({ model: "gpt-4o", maxRetries: 0 }), swarm).withRetry();
+
+import type { Swarm } from "../client/swarm.ts";
+import { InvalidValueError } from "../errors.ts";
+import type { CallOptions } from "./call-options.ts";
+import { type ModelCall, ModelCalls } from "./lease.ts";
+import { laterUsage, summedUsage, type TokenUsage, usageOf } from "./token-usage.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: the framework's types are not among this package's
+type Foreign = any;
+
+/** What is used of a `BaseChatModel`. */
+interface ChatModel {
+  _generate(messages: Foreign, options: Foreign, runManager?: Foreign): Promise<Foreign>;
+}
+
+/** A chat model that holds a slot per call, and per prompt of a batch. The given model is not changed.
+ *  @throws InvalidValueError naming the argument or option. Calls reject as `Swarm.acquire` does, and inside a handler
+ *    with InfrastructureError after a 429 */
+export function withSwarm<Model extends ChatModel>(model: Model, swarm: Swarm, options?: CallOptions): Model {
+  if (typeof model?._generate !== "function") {
+    const sentence = "withSwarm: model: must be a chat model of LangChain, such as new ChatOpenAI({ … })";
+    throw new InvalidValueError(sentence, { field: "model" });
+  }
+  return held(model, new ModelCalls("withSwarm", swarm, options));
+}
+
+/** A middleware that holds a slot per call of the model, whatever model the agent chooses:
+ *  `createAgent({ middleware: [createMiddleware(swarmMiddleware(swarm))] })`. For models without `withSwarm`.
+ *  @throws as `withSwarm` */
+export function swarmMiddleware(swarm: Swarm, options?: CallOptions): SwarmMiddleware {
+  const calls = new ModelCalls("swarmMiddleware", swarm, options);
+  const wrapModelCall = async (
+    request: Foreign,
+    handler: (request: Foreign) => Foreign,
+  ): Promise<Foreign> => {
+    const { model, messages, systemPrompt, runtime } = request;
+    const call = callOf(model.bound ?? model, [systemPrompt, messages], { signal: runtime?.signal });
+    return await calls.once(call, async () => await handler(request), messageUsage);
+  };
+  return { name: "waggle", wrapModelCall };
+}
+
+/** Fits the argument of `createMiddleware`. */
+export interface SwarmMiddleware {
+  readonly name: string;
+  readonly wrapModelCall: (request: Foreign, handler: (request: Foreign) => Foreign) => Promise<Foreign>;
+}
+
+function held<Model extends ChatModel>(model: Model, calls: ModelCalls): Model {
+  const raw: Foreign = model;
+  const streamed = (name: string, usageIn: (chunk: Foreign) => TokenUsage | undefined, add = laterUsage) =>
+    async function* (messages: Foreign, options: Foreign, runManager: Foreign) {
+      const send = (signal: AbortSignal) => raw[name](messages, { ...options, signal }, runManager);
+      yield* await calls.stream(callOf(raw, messages, options), send, { usageOf: usageIn, add });
+    };
+  const own: Foreign = Object.create(model);
+  own._generate = async (messages: Foreign, options: Foreign, runManager: Foreign) =>
+    await calls.once(
+      callOf(raw, messages, options),
+      async (signal) => await raw._generate(messages, { ...options, signal }, runManager),
+      ({ generations }) => messageUsage(generations[0]?.message),
+    );
+  if (hasOwn(raw, "_streamResponseChunks"))
+    own._streamResponseChunks = streamed(
+      "_streamResponseChunks",
+      ({ message }) => messageUsage(message),
+      summedUsage,
+    );
+  if (hasOwn(raw, "_streamChatModelEvents"))
+    own._streamChatModelEvents = streamed("_streamChatModelEvents", ({ usage }) => metadataUsage(usage));
+  // A model with tools is another model, or a binding of this one.
+  if (raw.bindTools !== undefined)
+    own.bindTools = (...given: unknown[]) => {
+      const binding = raw.bindTools(...given);
+      if (typeof binding.bound?._generate === "function") binding.bound = held(binding.bound, calls);
+      return binding;
+    };
+  return own;
+}
+
+/** True for a method that replaces the one of the base class. The inherited one ends in the methods held here. */
+function hasOwn(model: Foreign, name: string): boolean {
+  let inherited: unknown;
+  for (let at = model; at !== null; at = Object.getPrototypeOf(at))
+    if (Object.hasOwn(at, name)) inherited = at[name];
+  return model[name] !== inherited;
+}
+
+function callOf(model: Foreign, prompt: unknown, options: Foreign): ModelCall {
+  // A model that an agent names by text is made late, from its default configuration.
+  const configured = model.model ?? model.modelName ?? model._defaultConfig?.model;
+  const id = options?.model ?? configured ?? model.getLsParams?.(options ?? {}).ls_model_name;
+  return { model: id, prompt, signal: options?.signal };
+}
+
+function messageUsage(message: Foreign): TokenUsage | undefined {
+  return metadataUsage(message?.usage_metadata);
+}
+
+function metadataUsage(usage: Foreign): TokenUsage | undefined {
+  return usage === undefined ? undefined : usageOf(usage.input_tokens, usage.output_tokens);
+}

@@ -1,0 +1,329 @@
+// A slot per call of a model, shared by all adapters. A lease of a slot ends with the first of: the provider's end, an
+// error, the consumer's cancel, an abort, the loss of the slot, the idle limit. None of them implies another.
+//
+// Streams are read ahead: the slot is held for the provider's time, whatever the reader does, and the tokens at the end
+// of the stream are always seen. Frameworks retry outside of a lease, so no slot is held during their back-off.
+//
+// A quota that is used up (429) becomes a hold. Inside a handler the call throws InfrastructureError, which places the
+// hold and requeues the task. Elsewhere the adapter asks for the hold itself, if the connection is allowed to.
+
+import { randomUUID } from "node:crypto";
+import { Aborts } from "../abort.ts";
+import { currentAttempt } from "../agent/current-attempt.ts";
+import { type HandlerContext, InfrastructureError } from "../agent/handler.ts";
+import type { AcquireOptions, Slot } from "../agent/slots.ts";
+import type { Swarm } from "../client/swarm.ts";
+import { headOf } from "../cut-text.ts";
+import { InvalidValueError, messageOf, WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { said } from "../state/argument.ts";
+import { promptTokensOf, weightOf } from "../state/weight.ts";
+import { type CallOptions, readCallOptions, readSwarm } from "./call-options.ts";
+import { promptCharacters } from "./prompt-text.ts";
+import { type Refusal, refusalIn, refusalOf } from "./refusal.ts";
+import { laterUsage, type TokenUsage } from "./token-usage.ts";
+
+export interface ModelCall {
+  /** Id of the model, as its vendor writes it. */
+  readonly model: string | undefined;
+  /** Text or messages, for the weight and the estimate of tokens. */
+  readonly prompt: unknown;
+  /** Ends the wait for a slot, and the call. */
+  readonly signal?: AbortSignal | null | undefined;
+}
+
+/** How a stream is read ahead, and what its chunks say. */
+export interface StreamReading<Chunk> {
+  readonly usageOf: (chunk: Chunk) => TokenUsage | undefined;
+  /** Default: the later numbers count. */
+  readonly add?: (before: TokenUsage, now: TokenUsage) => TokenUsage;
+  /** True for the last chunk that says something: a reader need not read the end after it. */
+  readonly isLast?: (chunk: Chunk) => boolean;
+  /** What is read ahead at most. Default: `limits.chunksReadAheadMax` chunks. */
+  readonly strategy?: QueuingStrategy<Chunk>;
+}
+
+/** The calls of one adapter. */
+export class ModelCalls {
+  readonly #swarm: Swarm;
+  readonly #options: CallOptions;
+  readonly #aborts = new Aborts();
+  /** Refusals that still hold, so that a framework's retries within one attempt cost no call. */
+  readonly #refusedByAttempt = new WeakMap<HandlerContext, Map<string, Refused>>();
+
+  /** @param adapter prefix of refused options @throws InvalidValueError naming the argument or option */
+  constructor(adapter: string, swarm: Swarm, options: CallOptions | undefined) {
+    this.#swarm = readSwarm(adapter, swarm);
+    this.#options = readCallOptions(adapter, options);
+  }
+
+  /** Makes a call that has one answer. @throws as `open`, and what `send` throws */
+  async once<Answer>(
+    call: ModelCall,
+    send: (signal: AbortSignal) => PromiseLike<Answer>,
+    usageOf: (answer: Answer) => TokenUsage | undefined,
+  ): Promise<Answer> {
+    const lease = await this.open(call);
+    try {
+      const answer = await lease.race(send(lease.signal));
+      lease.note(usageOf(answer));
+      lease.end();
+      return answer;
+    } catch (error) {
+      throw await this.failed(lease, error);
+    }
+  }
+
+  /** Makes a call that has a stream. The stream fails with what the source throws, and when the lease is aborted.
+   *  @throws as `open`, and what `send` throws */
+  async stream<Chunk>(
+    call: ModelCall,
+    send: (signal: AbortSignal) => PromiseLike<AsyncIterable<Chunk>> | AsyncIterable<Chunk>,
+    reading: StreamReading<Chunk>,
+  ): Promise<ReadableStream<Chunk>> {
+    const lease = await this.open(call);
+    try {
+      return this.readAhead(lease, await lease.race(send(lease.signal)), reading);
+    } catch (error) {
+      throw await this.failed(lease, error);
+    }
+  }
+
+  /** Acquires the slot of a call. @throws InvalidValueError for a model without an id; as `Swarm.acquire`;
+   *  InfrastructureError inside an attempt whose earlier call was refused, until the provider's time is over */
+  async open({ model: id, prompt, signal }: ModelCall): Promise<Lease> {
+    const { resource: named, tiers, ...options } = this.#options;
+    const model = modelOf(id, named);
+    const resource = resourceOf(model, named);
+    const attempt = currentAttempt();
+    this.#throwIfRefused(attempt, resource);
+    const characters = promptCharacters(prompt);
+    const terms = {
+      tokens: Math.ceil(promptTokensOf(characters)) + limits.answerTokensExpected,
+      label: headOf(model, limits.slotLabelCharactersMax),
+      idleTimeoutMs: limits.callIdleMs,
+      ...options,
+      weight: Math.min(limits.taskWeightMax, weightOf(model, characters, tiers)),
+      ...(signal === null || signal === undefined ? {} : { signal }),
+    };
+    const slot = await this.#acquire(attempt, resource, terms).catch((error) => {
+      throw explained(error, model, resource);
+    });
+    return new Lease({ slot, attempt, model, resource, aborts: this.#aborts, signal: signal ?? undefined });
+  }
+
+  /** Ends a failed call. @returns the error to throw */
+  async failed(lease: Lease, error: unknown): Promise<unknown> {
+    if (lease.isOver) return error;
+    const refusal = refusalIn(error, Date.now());
+    // A provider charges nothing for a call that it refused.
+    if (refusal !== undefined) lease.note({ inputTokens: 0, outputTokens: 0 });
+    lease.end({ partial: refusal === undefined });
+    return refusal?.status === 429 ? ((await this.#hold(lease, refusal, error)) ?? error) : error;
+  }
+
+  /** As `failed`, for an answer of HTTP. @throws InfrastructureError inside a handler */
+  async refused(lease: Lease, { status, headers }: Response): Promise<void> {
+    lease.note({ inputTokens: 0, outputTokens: 0 });
+    lease.end();
+    if (status !== 429) return;
+    const error = await this.#hold(lease, refusalOf(status, headers, Date.now()), undefined);
+    if (error !== undefined) throw error;
+  }
+
+  /** Reads a source to its end, while the lease lasts. */
+  readAhead<Chunk>(
+    lease: Lease,
+    source: AsyncIterable<Chunk>,
+    { usageOf, add, isLast, strategy = { highWaterMark: limits.chunksReadAheadMax } }: StreamReading<Chunk>,
+  ): ReadableStream<Chunk> {
+    const chunks = source[Symbol.asyncIterator]();
+    const pull = async (to: ReadableStreamDefaultController<Chunk>) => {
+      try {
+        const next = await lease.race(chunks.next());
+        if (next.done === true) {
+          lease.end();
+          return to.close();
+        }
+        lease.touch();
+        lease.note(usageOf(next.value), add);
+        if (isLast?.(next.value)) lease.end();
+        to.enqueue(next.value);
+      } catch (error) {
+        void chunks.return?.().then(undefined, () => undefined); // a source that fails while it is closed is over
+        to.error(await this.failed(lease, error));
+      }
+    };
+    const cancel = (reason: unknown) => {
+      lease.stop(reason);
+      void chunks.return?.().then(undefined, () => undefined); // as above
+    };
+    return new ReadableStream<Chunk>({ pull, cancel }, strategy);
+  }
+
+  /** Through the attempt inside a handler: the end of the attempt releases what is left. */
+  async #acquire(
+    attempt: HandlerContext | undefined,
+    resource: string,
+    terms: AcquireOptions,
+  ): Promise<Slot> {
+    if (attempt === undefined) return await this.#swarm.acquire(resource, terms);
+    const { project: _project, user: _user, ...rest } = terms;
+    // A holder of its own: calls of one attempt may run side by side, and on any resources.
+    return await attempt.acquire(resource, { ...rest, holder: randomUUID() });
+  }
+
+  /** @returns the error to throw inside a handler, which places the hold; undefined elsewhere */
+  async #hold(
+    { attempt, model, resource }: Lease,
+    { retryAfterMs }: Refusal,
+    cause: unknown,
+  ): Promise<InfrastructureError | undefined> {
+    if (attempt === undefined) {
+      if (retryAfterMs !== undefined) await this.#askForHold(resource, retryAfterMs);
+      return undefined;
+    }
+    const sentence = `the quota of ${model} is used up (429)`;
+    const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+    const error = new InfrastructureError(sentence, { cause, scope: { resource }, ...wait });
+    const refused = this.#refusedByAttempt.get(attempt) ?? new Map<string, Refused>();
+    refused.set(resource, { error, untilMs: Date.now() + (retryAfterMs ?? 0) });
+    this.#refusedByAttempt.set(attempt, refused);
+    return error;
+  }
+
+  /** A hold needs an operator's rights. Without them the framework's own back-off is all there is. */
+  async #askForHold(resource: string, retryAfterMs: number): Promise<void> {
+    try {
+      await this.#swarm.hold({ resource }, { forMs: Math.max(limits.holdMsMin, retryAfterMs) });
+    } catch (error) {
+      const sentence = `${resource} is not on hold after a 429: ${messageOf(error)}`;
+      process.emitWarning(sentence, { code: "WAGGLE_NO_HOLD", type: "WaggleWarning" });
+    }
+  }
+
+  #throwIfRefused(attempt: HandlerContext | undefined, resource: string): void {
+    const refused = attempt === undefined ? undefined : this.#refusedByAttempt.get(attempt)?.get(resource);
+    if (refused !== undefined && Date.now() < refused.untilMs) throw refused.error;
+  }
+}
+
+interface Refused {
+  readonly error: InfrastructureError;
+  /** ms since the Unix epoch. */
+  readonly untilMs: number;
+}
+
+/** The lease of a slot for one call. */
+export class Lease {
+  readonly model: string;
+  readonly resource: string;
+  /** Undefined outside of handlers. */
+  readonly attempt: HandlerContext | undefined;
+  readonly #slot: Slot;
+  readonly #controller = new AbortController();
+  readonly #letGo: (() => void)[];
+  #usage: TokenUsage = {};
+  #isOver = false;
+
+  constructor(of: {
+    readonly slot: Slot;
+    readonly attempt: HandlerContext | undefined;
+    readonly model: string;
+    readonly resource: string;
+    readonly aborts: Aborts;
+    readonly signal: AbortSignal | undefined;
+  }) {
+    this.model = of.model;
+    this.resource = of.resource;
+    this.attempt = of.attempt;
+    this.#slot = of.slot;
+    const signals = [of.signal, of.slot.signal, of.attempt?.signal].filter((each) => each !== undefined);
+    this.#letGo = signals.map((each) => of.aborts.on(each, () => this.stop(each.reason)));
+    const aborted = signals.find((each) => each.aborted);
+    if (aborted !== undefined) this.stop(aborted.reason);
+  }
+
+  /** For the provider's call: aborted with the caller's signal, the attempt, the loss of the slot, the consumer. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Adds what a provider reports. */
+  note(usage: TokenUsage | undefined, add = laterUsage): void {
+    if (usage !== undefined) this.#usage = add(this.#usage, usage);
+  }
+
+  /** The provider is at work: renews the idle limit. */
+  touch(): void {
+    this.#slot.touch();
+  }
+
+  /** Reports the tokens, and releases the slot. Without a report, the estimate is charged. Idempotent.
+   *  @param partial the call was cut off, so more tokens may have been used */
+  end({ partial = false }: { readonly partial?: boolean } = {}): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const letGo of this.#letGo) letGo();
+    if (Object.keys(this.#usage).length > 0)
+      this.#slot.report({ ...this.#usage, ...(partial ? { partial } : {}) });
+    void this.#slot.release();
+  }
+
+  /** Ends the lease before the call has ended, and aborts the call. */
+  stop(reason: unknown): void {
+    if (this.#isOver) return;
+    this.end({ partial: true });
+    this.#controller.abort(reason);
+  }
+
+  /** Settles as `work`, or rejects when the lease is stopped, whatever becomes of `work`. */
+  async race<Result>(work: PromiseLike<Result> | Result): Promise<Result> {
+    const { signal } = this;
+    return await new Promise<Result>((resolve, reject) => {
+      const stopped = () => reject(signal.reason);
+      const over = () => signal.removeEventListener("abort", stopped);
+      signal.addEventListener("abort", stopped, { once: true });
+      if (signal.aborted) stopped();
+      Promise.resolve(work).then(
+        (result) => {
+          over();
+          resolve(result);
+        },
+        (error) => {
+          over();
+          reject(error);
+        },
+      );
+    });
+  }
+}
+
+/** A fake model may have no id: then the resource stands for it. @throws InvalidValueError */
+function modelOf(id: unknown, named: CallOptions["resource"]): string {
+  const model = id === undefined && typeof named === "string" ? named : id;
+  if (typeof model === "string" && model.trim() !== "") return model;
+  const sentence = `the id of a model must be text, such as "gpt-4o", not ${said(model)}`;
+  throw new InvalidValueError(sentence, { field: "model" });
+}
+
+/** @throws InvalidValueError */
+function resourceOf(model: string, named: CallOptions["resource"]): string {
+  const resource: unknown = typeof named === "function" ? named(model) : (named ?? model);
+  if (typeof resource === "string" && resource !== "") return resource;
+  const sentence = `resource: the function must return the name of a resource for ${model}, not ${said(resource)}`;
+  throw new InvalidValueError(sentence, { field: "resource" });
+}
+
+/** Names the model, and the remedy, where the resource is unknown. */
+function explained(error: unknown, model: string, resource: string): unknown {
+  if (!(error instanceof WaggleError) || error.code !== "WAGGLE_UNKNOWN_RESOURCE") return error;
+  const sentence =
+    `a call of ${model} needs a slot of the resource ${resource}, which is unknown: set its number of concurrent ` +
+    `calls (\`waggle resource set ${resource} --slots 4\`), or name another resource with the adapter's option \`resource\``;
+  return new WaggleError(error.code, sentence, { field: "resource", cause: error });
+}

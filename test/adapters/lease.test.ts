@@ -1,0 +1,263 @@
+// Leases of slots for calls of models, without a framework: how a lease ends, what it reports, what a refusal becomes.
+// The swarm is the production coordinator over the memory transport.
+
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { swarmMiddleware } from "../../src/adapters/ai.ts";
+import type { CallOptions } from "../../src/adapters/call-options.ts";
+import { withSwarm } from "../../src/adapters/langchain.ts";
+import { ModelCalls } from "../../src/adapters/lease.ts";
+import { swarmFetch } from "../../src/adapters/openai.ts";
+import type { TokenUsage } from "../../src/adapters/token-usage.ts";
+import { connect } from "../../src/client/connect.ts";
+import type { Swarm } from "../../src/client/swarm.ts";
+import { limits } from "../../src/limits.ts";
+import { Gate } from "../support/gate.ts";
+import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
+
+let coordinator: TestSwarm;
+let swarm: Swarm;
+let resources = 0;
+const coded = (code: string, field?: string) =>
+  expect.objectContaining({ code, ...(field === undefined ? {} : { field }) });
+
+beforeAll(async () => {
+  coordinator = await startTestSwarm();
+  swarm = await connect({ transport: coordinator.hub.connect(), swarm: "test" });
+});
+afterAll(async () => {
+  await swarm.close();
+  await coordinator.stop();
+});
+
+/** Calls under a resource of their own. */
+async function calls(options: CallOptions = {}) {
+  resources += 1;
+  const resource = `model-${resources}`;
+  await swarm.setResource(resource, { slots: 1 });
+  return { resource, calls: new ModelCalls("test", swarm, { resource, ...options }) };
+}
+
+async function slotsOf(resource: string) {
+  return (await swarm.status()).resources.find((each) => each.resource === resource);
+}
+
+async function reportsOf(resource: string): Promise<unknown[]> {
+  await expect.poll(async () => await slotsOf(resource)).toMatchObject({ inUse: 0, waiting: 0 });
+  const found: unknown[] = [];
+  for await (const { event } of swarm.events({ types: ["SlotReleased"] }))
+    if (event.type === "SlotReleased" && event.resources[0] === resource)
+      found.push({ tokens: event.tokens, usage: event.usage });
+  return found;
+}
+
+const call = { model: "gpt-4o", prompt: "x".repeat(400) };
+const used: TokenUsage = { inputTokens: 100, outputTokens: 7 };
+const hangs = () => new Promise<never>(() => undefined);
+
+describe("a call", () => {
+  it("reports the provider's tokens, and reserves the prompt's before", async () => {
+    const { calls: model, resource } = await calls();
+    const gate = new Gate();
+    const answer = model.once(
+      call,
+      async () => await gate.opened,
+      () => used,
+    );
+    await expect
+      .poll(async () => (await slotsOf(resource))?.holders)
+      .toMatchObject([{ label: "gpt-4o", tokens: 100 + limits.answerTokensExpected }]);
+    gate.open();
+    await answer;
+    expect(await reportsOf(resource)).toEqual([{ tokens: 107, usage: { tokens: 107, ...used } }]);
+  });
+
+  it("without tokens of the provider is charged the estimate", async () => {
+    const { calls: model, resource } = await calls({ tokens: 42 });
+    await model.once(
+      call,
+      async () => "an answer",
+      () => undefined,
+    );
+    expect(await reportsOf(resource)).toEqual([{ tokens: 42, usage: undefined }]);
+  });
+
+  it("that the provider refuses is charged nothing", async () => {
+    const { calls: model, resource } = await calls();
+    const refused = Object.assign(new Error("overloaded"), { status: 529 });
+    await expect(
+      model.once(
+        call,
+        async () => await Promise.reject(refused),
+        () => used,
+      ),
+    ).rejects.toBe(refused);
+    expect(await reportsOf(resource)).toEqual([
+      { tokens: undefined, usage: { tokens: 0, inputTokens: 0, outputTokens: 0 } },
+    ]);
+  });
+
+  it("has the weight of its model and prompt, or of the given tiers", async () => {
+    const weights: unknown[] = [];
+    const acquire = async (_: unknown, { weight }: { weight: number }) => {
+      weights.push(weight);
+      throw new Error("seen");
+    };
+    const noted = (options: CallOptions) =>
+      new ModelCalls("test", { acquire, hold: acquire } as never, options);
+    const seen = async (model: ModelCalls, prompt: unknown) =>
+      await expect(model.once({ model: "gpt-4o", prompt }, hangs, () => undefined)).rejects.toThrow("seen");
+    const messages = [{ role: "user", content: [{ type: "text", text: "x".repeat(8_000) }] }];
+    await seen(noted({}), "short");
+    await seen(noted({}), messages);
+    await seen(noted({ tiers: { "gpt-4o": 10 } }), messages);
+    expect(weights).toEqual([2.5, 5, 20]);
+  });
+
+  it("ends with the loss of its slot, whatever the provider does", async () => {
+    const { calls: model, resource } = await calls({ idleTimeoutMs: limits.slotIdleMsMin });
+    await expect(model.once(call, hangs, () => used)).rejects.toEqual(coded("WAGGLE_SLOT_LOST"));
+    await expect.poll(async () => await slotsOf(resource)).toMatchObject({ inUse: 0 });
+  });
+});
+
+describe("a stream", () => {
+  it("that falls silent loses its slot at the idle limit, and is cut off with what it reported", async () => {
+    const { calls: model, resource } = await calls({ idleTimeoutMs: limits.slotIdleMsMin, tokens: 1 });
+    let aborted: AbortSignal | undefined;
+    async function* source(signal: AbortSignal) {
+      aborted = signal;
+      yield 1;
+      await hangs();
+    }
+    const stream = await model.stream(call, source, { usageOf: () => ({ inputTokens: 5 }) });
+    const read = async () => {
+      for await (const chunk of stream) expect(chunk).toBe(1);
+    };
+    await expect(read()).rejects.toEqual(coded("WAGGLE_SLOT_LOST"));
+    expect(aborted?.aborted).toBe(true);
+    await expect.poll(async () => await slotsOf(resource)).toMatchObject({ inUse: 0 });
+    const charges = async () => {
+      const found: unknown[] = [];
+      for await (const { event } of swarm.events({ types: ["SlotCharged"] })) found.push(event);
+      return found;
+    };
+    const usage = { tokens: 5, inputTokens: 5, partial: true };
+    await expect.poll(charges).toMatchObject([{ tokens: 4, usage }]);
+  });
+
+  it("that never ends, and that nobody reads, stops at the limit of what is read ahead", async () => {
+    const { calls: model, resource } = await calls({ idleTimeoutMs: limits.slotIdleMsMin });
+    let made = 0;
+    async function* source() {
+      for (;;) {
+        made += 1;
+        yield made;
+      }
+    }
+    const strategy = new CountQueuingStrategy({ highWaterMark: 50 });
+    await model.stream(call, source, { usageOf: () => undefined, strategy });
+    await expect.poll(async () => await slotsOf(resource)).toMatchObject({ inUse: 0, waiting: 0 });
+    expect(made).toBe(50);
+  });
+});
+
+describe("a used up quota", () => {
+  const refused = (headers: object) => Object.assign(new Error("quota"), { status: 429, headers });
+
+  it("without a time is the framework's to wait for", async () => {
+    const { calls: model, resource } = await calls();
+    const error = refused({});
+    await expect(
+      model.once(
+        call,
+        async () => await Promise.reject(error),
+        () => used,
+      ),
+    ).rejects.toBe(error);
+    expect((await slotsOf(resource))?.onHold).toBeUndefined();
+  });
+
+  it("warns where the connection may not place a hold", async () => {
+    resources += 1;
+    const resource = `model-${resources}`;
+    await swarm.setResource(resource, { slots: 1 });
+    const weak = {
+      acquire: swarm.acquire.bind(swarm),
+      hold: () => Promise.reject(new Error("not permitted")),
+    };
+    const model = new ModelCalls("test", weak as never, { resource });
+    const warned = once(process, "warning");
+    const error = refused({ "retry-after": "30" });
+    await expect(
+      model.once(
+        call,
+        async () => await Promise.reject(error),
+        () => used,
+      ),
+    ).rejects.toBe(error);
+    const [warning] = await warned;
+    expect(warning).toMatchObject({ code: "WAGGLE_NO_HOLD" });
+    expect(warning.message).toBe(`${resource} is not on hold after a 429: not permitted`);
+  });
+
+  it("costs the other calls of the attempt no request", async () => {
+    const { calls: model } = await calls();
+    let sent = 0;
+    const ask = async () =>
+      await model.once(
+        call,
+        async () => {
+          sent += 1;
+          return await Promise.reject(refused({ "retry-after": "30" }));
+        },
+        () => used,
+      );
+    const seen: unknown[] = [];
+    const agent = await swarm.agent({
+      kinds: ["asks"],
+      handler: async () => {
+        for (let at = 0; at < 3; at += 1) await ask().catch((error) => seen.push(error));
+      },
+    });
+    await (await swarm.submit({ kind: "asks" })).result();
+    await agent.drain();
+    expect(sent).toBe(1);
+    const hold = { scope: { resource: `model-${resources}` }, forMs: 30_000 };
+    expect(seen).toEqual(seen.map(() => expect.objectContaining({ name: "InfrastructureError", hold })));
+    expect(seen).toHaveLength(3);
+  });
+});
+
+describe("wrong input", () => {
+  it("names the argument or the option", async () => {
+    const wrong = (make: () => unknown, field: string) =>
+      expect(make).toThrow(coded("WAGGLE_INVALID_VALUE", field) as never);
+    wrong(() => swarmMiddleware(undefined as never), "swarm");
+    wrong(() => swarmFetch({} as never), "swarm");
+    wrong(() => swarmMiddleware(swarm, { ressource: "x" } as never), "ressource");
+    wrong(() => swarmMiddleware(swarm, { resource: 4 } as never), "resource");
+    wrong(() => swarmMiddleware(swarm, { tiers: { opus: 0 } }), "tiers.opus");
+    wrong(() => swarmFetch(swarm, { idleTimeoutMs: 10 }), "idleTimeoutMs");
+    wrong(() => withSwarm({} as never, swarm), "model");
+  });
+
+  it.each(["", "  ", 4, null, undefined])("refuses %j for the id of a model", async (model) => {
+    const unnamed = new ModelCalls("test", swarm, {});
+    const asked = unnamed.once({ model: model as never, prompt: "" }, hangs, () => undefined);
+    await expect(asked).rejects.toEqual(coded("WAGGLE_INVALID_VALUE", "model"));
+  });
+
+  it("says how to make a resource that is unknown", async () => {
+    const unnamed = new ModelCalls("test", swarm, {});
+    const asked = unnamed.once({ model: "gpt-9", prompt: "" }, hangs, () => undefined);
+    await expect(asked).rejects.toEqual(coded("WAGGLE_UNKNOWN_RESOURCE", "resource"));
+    await expect(asked).rejects.toThrow("`waggle resource set gpt-9 --slots 4`");
+  });
+
+  it("refuses a function that returns no name of a resource", async () => {
+    const unnamed = new ModelCalls("test", swarm, { resource: () => undefined as never });
+    const asked = unnamed.once(call, hangs, () => undefined);
+    await expect(asked).rejects.toEqual(coded("WAGGLE_INVALID_VALUE", "resource"));
+  });
+});
