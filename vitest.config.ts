@@ -43,6 +43,9 @@ export const searchSuites = [
   "test/zoo/zoo.test.ts",
 ];
 
+/** They need packages of their own (vitest.adapters.config.ts). */
+export const frameworkSuites = "test/adapters/frameworks";
+
 export const shared = {
   globalSetup: "test/support/global-setup.ts",
   reporters: [
@@ -68,6 +71,6 @@ export default defineConfig({
   test: {
     ...shared,
     include: ["test/**/*.test.ts"],
-    exclude: ["test/process/**", ...longSuites, ...searchSuites],
+    exclude: ["test/process/**", `${frameworkSuites}/**`, ...longSuites, ...searchSuites],
   },
 });

@@ -22,6 +22,8 @@ const stages: readonly Stage[] = [
   { name: "dead-code", command: ["knip"] },
   { name: "tests", command: ["vitest", "run"] },
   { name: "long-tests", command: ["vitest", "run", "--config", "vitest.long.config.ts"] },
+  // Other versions of Node: npm run test:adapters.
+  { name: "adapters", command: ["npm", "run", "--silent", "test:adapters", "--", "--node", "20"] },
   { name: "searches", command: ["vitest", "run", "--config", "vitest.searches.config.ts"] },
   { name: "build", command: ["npm", "run", "--silent", "build"] },
 ];

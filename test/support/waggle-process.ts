@@ -66,6 +66,17 @@ export class Workplace {
     return await this.start(...args).finished;
   }
 
+  /** Runs a program in TypeScript to its end. @param file absolute path */
+  async program(file: string): Promise<Finished> {
+    const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), file], {
+      cwd: this.folder,
+      env: this.#env,
+    });
+    const running = new RunningWaggle(child);
+    this.#processes.push(running);
+    return await running.finished;
+  }
+
   get dataFolder(): string {
     return join(this.folder, ".waggle");
   }

@@ -1,0 +1,130 @@
+// The adapter of Vercel's AI SDK, with the SDK's own fake model.
+
+import { APICallError, generateText, streamText, wrapLanguageModel } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { expect, it } from "vitest";
+import { swarmMiddleware, swarmModel } from "../../../src/adapters/ai.ts";
+import { all, conformance } from "./conformance.ts";
+import { type FakeProvider, type Plan, RefusedError, usage, wholeText } from "./fake-provider.ts";
+
+const total = (count: number) => ({ total: count, noCache: count, cacheRead: 0, cacheWrite: 0 });
+const counted = {
+  inputTokens: total(usage.inputTokens),
+  outputTokens: { total: usage.outputTokens, text: usage.outputTokens, reasoning: 0 },
+};
+const finishReason = { unified: "stop", raw: "stop" } as const;
+
+function fakeModel(provider: FakeProvider): MockLanguageModelV4 {
+  return new MockLanguageModelV4({
+    modelId: "gpt-4o",
+    doGenerate: async () => {
+      const text = await provider.answer(begin(provider));
+      return { content: [{ type: "text", text }], finishReason, usage: counted, warnings: [] };
+    },
+    doStream: async () => ({ stream: ReadableStream.from(parts(provider, begin(provider))) as never }),
+  });
+}
+
+async function* parts(provider: FakeProvider, plan: Plan) {
+  yield { type: "stream-start", warnings: [] };
+  yield { type: "text-start", id: "1" };
+  for await (const delta of provider.stream(plan)) yield { type: "text-delta", id: "1", delta };
+  yield { type: "text-end", id: "1" };
+  yield { type: "finish", finishReason, usage: counted };
+}
+
+function begin(provider: FakeProvider): Plan {
+  try {
+    return provider.begin();
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    const { message, status: statusCode, headers: responseHeaders } = error;
+    // biome-ignore lint/style/useErrorCause: this error takes its cause with its other fields
+    throw new APICallError({
+      message,
+      statusCode,
+      responseHeaders,
+      url: "",
+      requestBodyValues: {},
+      isRetryable: true,
+      cause: error,
+    });
+  }
+}
+
+conformance(
+  {
+    name: "ai",
+    afterBreak: "reads on",
+    open: (provider, swarm, options) => {
+      const model = wrapLanguageModel({
+        model: fakeModel(provider),
+        middleware: swarmMiddleware(swarm, options),
+      });
+      const call = (signal?: AbortSignal) => ({
+        model,
+        prompt: "Count to three.",
+        maxRetries: 1,
+        ...(signal === undefined ? {} : { abortSignal: signal }),
+      });
+      return {
+        ask: async (signal) => (await generateText(call(signal))).text,
+        stream: async function* (signal) {
+          let failure: unknown;
+          const onError = ({ error }: { error: unknown }) => {
+            failure = error;
+          };
+          yield* streamText({ ...call(signal), onError }).textStream;
+          if (failure !== undefined) throw failure;
+        },
+        abandon: async () => streamText(call()),
+      };
+    },
+  },
+  (bench) => {
+    it("swarmModel wraps a model in one call", async () => {
+      const model = await swarmModel(fakeModel(bench.provider), bench.swarm, { resource: bench.resource });
+      expect((await generateText({ model, prompt: "Count to three." })).text).toBe(wholeText);
+      expect(await bench.reports()).toEqual([all]);
+    });
+
+    it("a stream in a handler whose quota is used up fails with the error that the SDK hands to onError", async () => {
+      const model = await swarmModel(fakeModel(bench.provider), bench.swarm, { resource: bench.resource });
+      bench.provider.plans.push({ status: 429, headers: { "retry-after": "1" } });
+      const result = await bench.inHandler(async () => {
+        let failure: unknown;
+        const onError = ({ error }: { error: unknown }) => {
+          failure = error;
+        };
+        const { text } = streamText({ model, prompt: "Count.", onError });
+        return await Promise.resolve(text).catch((error) => {
+          throw failure ?? error;
+        });
+      });
+      expect(result.text()).toBe(wholeText);
+      expect(bench.provider.calls).toBe(2);
+    });
+
+    it("a quota that is used up after another failure is found behind the SDK's own error", async () => {
+      const model = await swarmModel(fakeModel(bench.provider), bench.swarm, { resource: bench.resource });
+      const headers = { "retry-after-ms": "100" };
+      bench.provider.plans.push({ status: 500, headers }, { status: 429, headers });
+      const result = await bench.inHandler(
+        async () => (await generateText({ model, prompt: "Count." })).text,
+      );
+      expect(result.text()).toBe(wholeText);
+      expect(bench.provider.calls).toBe(3);
+    });
+
+    it("a model without a resource of its name says how to make one", async () => {
+      const model = wrapLanguageModel({
+        model: fakeModel(bench.provider),
+        middleware: swarmMiddleware(bench.swarm),
+      });
+      await expect(generateText({ model, prompt: "Count." })).rejects.toThrow(
+        "`waggle resource set gpt-4o --slots 4`",
+      );
+      expect(bench.provider.calls).toBe(0);
+    });
+  },
+);
