@@ -261,6 +261,8 @@ export const limits = {
   /** Agents of a connection send their heartbeats in so many groups per period. The heartbeats of hundreds of agents at
    *  once hold up a program for tens of ms. */
   heartbeatGroups: 4,
+  /** Agents in a group before the next group begins: a message more per period costs more than a few agents more. */
+  heartbeatGroupAgents: 64,
   /** Least interval of heartbeats of a connection with several agents: urgent heartbeats wait, and share a message. */
   bundledHeartbeatsMs: 100,
   /** Assignment numbers that an agent remembers beyond the first missing one: the assignments of a leader in two
@@ -590,8 +592,9 @@ export const limits = {
   /** Window and number of the recent turns and appends whose times `status` sums up. */
   timingsWindowMs: 60_000,
   timingsMax: 512,
-  /** Pause between two samples of the event loop's lag: 50 timers per second cost next to nothing. */
-  loopLagSampleMs: 20,
+  /** Pause between two samples of the event loop's lag. Each wakes the process: 50 per second were a quarter of what an
+   *  idle coordinator used. */
+  loopLagSampleMs: 100,
   /** A block of half a second shows for 10 to 20 s, so that a look per second, or a scrape per 15 s, sees it. */
   loopLagWindowMs: 10_000,
   /** Values of one label with series of their own, such as kinds; further values share a series. */

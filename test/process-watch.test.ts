@@ -5,7 +5,7 @@ import { afterEach, expect, it } from "vitest";
 import { limits } from "../src/limits.ts";
 import { ProcessWatch } from "../src/process-watch.ts";
 
-const BLOCK_MS = 150;
+const BLOCK_MS = 400;
 const ends: (() => void)[] = [];
 /** Windows end by hand. */
 const clock = {

@@ -66,7 +66,7 @@ export class Bundler {
     const key = `${agent.subjects.prefix} ${agent.group}`;
     const bundle = this.#bundleByGroup.get(key) ?? new GroupBundle(this.#deps, agent);
     this.#bundleByGroup.set(key, bundle);
-    const nth = this.#places % limits.heartbeatGroups;
+    const nth = Math.trunc(this.#places / limits.heartbeatGroupAgents) % limits.heartbeatGroups;
     this.#places += 1;
     return {
       listen: (onAssign) => bundle.listen(agent.id, onAssign),
