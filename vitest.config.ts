@@ -20,6 +20,7 @@ export const longSuites = [
   "test/adapters/mcp-tool.test.ts",
   "test/adapters/nats-service.test.ts",
   "test/adapters/synadia.test.ts",
+  "test/adapters/a2a.test.ts",
   "test/journal/nats-cluster.test.ts",
   "test/chaos/main.test.ts",
   "test/dashboard/browser/pages.test.ts",

@@ -1076,6 +1076,22 @@ export const limits = {
   /** Interval of an agent's heartbeats, and the number after whose loss it counts as gone (Synadia protocol, 8.2). */
   synadiaHeartbeatMs: 30_000,
   synadiaMissedHeartbeats: 3,
+  /** A message of A2A: an escaped payload, with room for its envelope. */
+  a2aRequestBytesMax: 2 * 1024 ** 2,
+  a2aConnectionsMax: 1_024,
+  /** Events of one stream that wait for a slow reader. The last event has the whole result. */
+  a2aWaitingEventsMax: 4_096,
+  /** Tasks whose context a server remembers; a client may ask with its own context again. */
+  a2aContextsMax: 10_000,
+  /** A shorter token can be guessed. */
+  a2aTokenCharactersMin: 16,
+  /** Wait for the card of an agent. */
+  a2aStartMs: 10_000,
+  /** Wait for an agent to cancel a task. */
+  a2aCancelMs: 5_000,
+  /** Pause before the next question for a task of an agent, and questions in a row without an answer. */
+  a2aPollMs: 1_000,
+  a2aPollFailuresMax: 30,
   /** Silence of a foreign agent after which a prompt has failed (Synadia protocol, 6.6). */
   promptIdleMs: 60_000,
   /** Interval of signs of life to a caller, well within its `promptIdleMs`. */

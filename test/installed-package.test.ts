@@ -37,6 +37,17 @@ it("names the package that draws, and how to install it, before anything is simu
   expect(node(waggle, "simulate", "lucio-1", "--seeds", "1")).toMatchObject({ status: 0, stderr: "" });
 });
 
+it.each([
+  ["@modelcontextprotocol/client", ["agent", "--kind", "k", "--mcp", "x", "--tool", "t"]],
+  ["@a2a-js/sdk", ["agent", "--kind", "k", "--a2a", "http://127.0.0.1:9"]],
+  ["@a2a-js/sdk", ["serve", "a2a", "--kind", "k"]],
+])("names the package %s, and how to install it", (name, args) => {
+  const { status, stdout, stderr } = node(join("node_modules", "waggledance", "bin", "waggle.js"), ...args);
+  expect(stderr).toContain("error WAGGLE_MISSING_PACKAGE: ");
+  expect(stderr).toContain(`run \`npm install ${name}\``);
+  expect([status, stdout]).toEqual([2, ""]);
+});
+
 it("gives the published rules, and the reader of the record, by their own names", () => {
   const script =
     'import { loads } from "waggledance/rules"; import { describeEvent } from "waggledance/audit"; console.log(typeof loads, typeof describeEvent);';

@@ -2,6 +2,7 @@
 // attempts finish, then the agent leaves. Ctrl-C twice ends the agent at once, and its attempts run elsewhere.
 
 import { Command, InvalidArgumentError } from "commander";
+import { loadA2aClient } from "../adapters/a2a/load-sdk.ts";
 import type { Agent, AgentOptions } from "../agent/agent.ts";
 import { execHandler } from "../agent/exec.ts";
 import type { Handler } from "../agent/handler.ts";
@@ -13,6 +14,7 @@ import { limits } from "../limits.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { counted, formatCount } from "./format.ts";
 import { joinAgent } from "./join-agent.ts";
+import { tokenIn } from "./token-file.ts";
 import { UsageError } from "./usage-error.ts";
 import { kindList, labelMap, plainName, subjectToken, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -24,6 +26,9 @@ interface AgentFlags {
   readonly http?: string;
   readonly mcp?: string;
   readonly tool?: string;
+  readonly a2a?: string;
+  readonly skill?: string;
+  readonly tokenFile?: string;
   readonly holdScope?: HoldScopeOption;
   readonly id?: string;
   readonly maxConcurrent: number;
@@ -36,10 +41,10 @@ interface AgentFlags {
 
 export function agentCommand(program: Program): Command {
   return new Command("agent")
-    .summary("join the swarm as an agent: run a command, call a URL or an MCP tool")
+    .summary("join the swarm as an agent: run a command, call a URL, an MCP tool or an A2A agent")
     .description(
       "Joins the swarm as an agent that runs tasks of --kind, with a command (--exec), an HTTP endpoint " +
-        "(--http), or a tool of an MCP server (--mcp).",
+        "(--http), a tool of an MCP server (--mcp), or an agent of A2A (--a2a).",
     )
     .option(
       "--kind <kinds>",
@@ -50,6 +55,9 @@ export function agentCommand(program: Program): Command {
     .option("--http <url>", "URL that receives each attempt as an HTTP POST")
     .option("--mcp <command>", "command of an MCP server, through sh -c: runs once for all attempts")
     .option("--tool <name>", "tool of the MCP server that runs each attempt. Required with --mcp")
+    .option("--a2a <url>", "URL of an A2A 1.0 agent that runs each attempt, without the path of its card")
+    .option("--skill <id>", "skill of the A2A agent, sent as metadata.skill")
+    .option("--token-file <file>", "file with the token for the A2A agent: Authorization: Bearer")
     .option("--id <id>", "id of the agent; default <host>-<kind>-<8 random>", subjectToken)
     .option(
       "--max-concurrent <n>",
@@ -99,6 +107,10 @@ answer uses up the attempt, too. 429 and 503 with Retry-After put the agent on h
 content is the result. Refused arguments: invalid input; an error of the tool: failed. A server that
 ends is started again, and its calls are infrastructure failures. An aborted attempt cancels its call.
 
+--a2a sends a message once per attempt, and the artifacts of the remote task are the result. Refused
+parameters and questions for more input: invalid input; 429, 502–504 and no connection: infrastructure;
+a remote task that failed or was rejected: failed. An aborted attempt cancels the remote task.
+
 Budgets charge the tokens that an attempt reports: a command writes their number to descriptor 4,
 an endpoint answers with the header waggle-tokens.
 
@@ -109,6 +121,7 @@ Examples:
   $ waggle agent --kind review,summary --http http://127.0.0.1:8000/run --id reviewer-1 --role senior
   $ waggle agent --kind ask --type gpt --exec 'ask-model > answer; cat answer; wc -w < answer >&4'
   $ waggle agent --kind search --mcp 'npx -y some-mcp-server' --tool search --max-concurrent 4
+  $ waggle agent --kind plan --a2a http://127.0.0.1:41241 --skill plan --max-concurrent 4
   $ waggle agent --kind train --exec './train.sh' --type gpu-a100 --label zone=b`;
 
 async function agent(context: VerbContext, flags: AgentFlags): Promise<ExitCode> {
@@ -156,15 +169,17 @@ function holdScopeIn(given: string): HoldScopeOption {
   throw new InvalidArgumentError("expected agent, type, or resource:NAME, like resource:gpt-4o.");
 }
 
-/** @throws UsageError; InvalidConfigError and MissingPackageError for an MCP server */
-async function handlerOf(flags: AgentFlags, { logger, signal }: VerbContext): Promise<Work> {
-  const { kind, exec, http, mcp, tool, holdScope } = flags;
+/** @throws UsageError; InvalidConfigError and MissingPackageError for an MCP server or an A2A agent */
+async function handlerOf(flags: AgentFlags, { logger, shell, signal }: VerbContext): Promise<Work> {
+  const { kind, exec, http, mcp, tool, a2a, skill, tokenFile, holdScope } = flags;
   const missing = (what: string) => new UsageError(`${what}; see waggle agent --help`);
   if (kind === undefined) throw missing("--kind KIND is required: the kinds that the agent serves");
-  if ([exec, http, mcp].filter((way) => way !== undefined).length > 1)
-    throw missing("--exec, --http and --mcp exclude each other");
+  if ([exec, http, mcp, a2a].filter((way) => way !== undefined).length > 1)
+    throw missing("--exec, --http, --mcp and --a2a exclude each other");
   if ((mcp === undefined) !== (tool === undefined))
     throw missing("--mcp COMMAND and --tool NAME need each other");
+  if (a2a === undefined && (skill !== undefined || tokenFile !== undefined))
+    throw missing("--skill SKILL and --token-file FILE need --a2a URL");
   const scope = holdScope === undefined ? {} : { holdScope };
   if (exec !== undefined) return { handler: execHandler({ command: exec, ...scope }) };
   if (http !== undefined) return { handler: httpHandler({ url: http, ...scope }) };
@@ -172,7 +187,14 @@ async function handlerOf(flags: AgentFlags, { logger, signal }: VerbContext): Pr
     const { openMcpTool } = await (await import("../adapters/mcp/load-client.ts")).loadMcpClient();
     return await openMcpTool({ command: mcp, tool, version: packageVersion(), logger, signal });
   }
-  throw missing("--exec COMMAND, --http URL or --mcp COMMAND is required: how the agent runs an attempt");
+  if (a2a !== undefined) {
+    const { openA2aAgent } = await loadA2aClient();
+    const token = tokenFile === undefined ? undefined : tokenIn(tokenFile, shell.cwd);
+    return { handler: await openA2aAgent({ url: a2a, skill, token, logger, signal }) };
+  }
+  throw missing(
+    "--exec COMMAND, --http URL, --mcp COMMAND or --a2a URL is required: how the agent runs an attempt",
+  );
 }
 
 function profileOf({ kind = [], id, maxConcurrent, prefetch, role, type, group, label }: AgentFlags) {

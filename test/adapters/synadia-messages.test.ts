@@ -5,8 +5,8 @@ import { agentIdFor } from "../../src/adapters/synadia/agent-id.ts";
 import {
   promptOf,
   readChunk,
-  readHeartbeat,
   readDescription,
+  readHeartbeat,
   readPrompt,
   readRefusal,
   writeAck,
@@ -91,7 +91,10 @@ describe("an INFO", () => {
     ["signed prompts", withPrompt({ metadata: { min_sender_trust: "signed" } }), /does not sign/],
     ["no JSON", "{", /is not JSON/],
   ])("is refused with %s", (_what, given, expected) => {
-    expect(readDescription(bytes(given))).toMatchObject({ ok: false, message: expect.stringMatching(expected) });
+    expect(readDescription(bytes(given))).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(expected),
+    });
   });
 });
 

@@ -231,7 +231,7 @@ describe.each([
       await anAgent({ owner: "bob" });
       await anAgent({ owner: "old", version: "0.2" });
       await anAgent({ owner: "strict", prompt: { min_sender_trust: "signed" } });
-      await anAgent({ owner: "evil", subject: "waggle.v1.default.project.default.submit" });
+      await anAgent({ owner: "evil", subject: "waggle.v1.other.project.default.submit" });
       await anAgent({ owner: "own", metadata: { waggle_swarm: "default" } });
       const bridge = await aBridge("--owner", "ann,old,strict,evil,own");
       await isReady("synadia-claude-code-ann-main");
