@@ -9,12 +9,12 @@ import type { ChildProcess } from "node:child_process";
 import { get, type IncomingMessage } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import type { Swarm } from "waggledance";
 import { limits } from "../src/limits.ts";
 import { readFlags } from "../test/support/script-flags.ts";
 import { startWatchedSwarm } from "./harness/dashboard.ts";
 import { processorMs } from "./harness/processor.ts";
 import { median } from "./harness/statistics.ts";
+import { SteadyLoad } from "./harness/steady-load.ts";
 
 const USAGE = `npm run bench:dashboard-views -- [--rounds N] [--seconds N] [--rate N] [--views N] [--require RATIO]
 
@@ -49,43 +49,9 @@ const pages = [
   "events",
   "system",
 ] as const;
-const STEP_MS = 10;
 /** From the change of the views to the measurement: the first viewer makes the dashboard read 500 batches. */
 const SETTLE_MS = 2_000;
 const WARM_UP_MS = 15_000;
-
-/** Keeps submitting at the rate, and counts the ends. */
-class Load {
-  ended = 0;
-  #isOver = false;
-  readonly #done: Promise<void>;
-
-  constructor(swarm: Swarm) {
-    this.#done = this.#run(swarm);
-  }
-
-  async stop(): Promise<void> {
-    this.#isOver = true;
-    await this.#done;
-  }
-
-  async #run(swarm: Swarm): Promise<void> {
-    const open = new Set<Promise<void>>();
-    const startedMs = performance.now();
-    for (let sent = 0; !this.#isOver; await delay(STEP_MS))
-      for (; sent < ((performance.now() - startedMs) / 1_000) * rate; sent += 1) {
-        const one = this.#submit(swarm).finally(() => open.delete(one));
-        open.add(one);
-      }
-    await Promise.all(open);
-  }
-
-  async #submit(swarm: Swarm): Promise<void> {
-    const handle = await swarm.submit({ kind: "noop", payload: "x" });
-    await handle.result();
-    this.ended += 1;
-  }
-}
 
 /** Open streams of a dashboard. */
 class Viewers {
@@ -135,7 +101,7 @@ interface Measured {
 }
 
 interface Parts {
-  readonly load: Load;
+  readonly load: SteadyLoad;
   readonly coordinator: ChildProcess;
   readonly dashboard: ChildProcess;
 }
@@ -160,7 +126,7 @@ async function main(): Promise<number> {
   const { swarm, coordinator, dashboard, url, stop } = await startWatchedSwarm("noop-agent");
   try {
     const viewers = await Viewers.of(url);
-    const parts = { load: new Load(swarm), coordinator, dashboard };
+    const parts = { load: new SteadyLoad(swarm, rate), coordinator, dashboard };
     await delay(WARM_UP_MS);
     const ratios: number[] = [];
     for (let round = 1; round <= Number(values.rounds); round += 1) {
