@@ -5,7 +5,7 @@ import { isAssignPush, isRevokePush, isUsualResultResponse, readPush } from "../
 import { agentPushSchema, resultResponseSchema } from "../../src/protocol/schemas.ts";
 import { Mutator } from "../support/mutator.ts";
 
-const MESSAGES = 100_000;
+const MESSAGES = 20_000;
 
 /** Values that JSON can hold and that a field may wrongly have. */
 const strange: readonly unknown[] = [

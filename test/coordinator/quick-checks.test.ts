@@ -28,7 +28,7 @@ import {
 import { Mutator } from "../support/mutator.ts";
 
 /** Of each sort. */
-const MESSAGES = 40_000;
+const MESSAGES = 20_000;
 
 const strange: readonly unknown[] = [
   ...[null, true, false, [], [null], {}, { kind: "k" }, JSON.parse('{"__proto__":1}')],

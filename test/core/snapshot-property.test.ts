@@ -72,7 +72,7 @@ describe("a state read from its snapshot continues as if it had never been writt
           model.run(wanted.slice(first));
           cut.check();
         }),
-        { numRuns: 1_000 },
+        { numRuns: 500 },
       );
     },
     historiesMs,

@@ -13,7 +13,7 @@ import {
 import { donePushSchema, submitResponseSchema } from "../../src/protocol/schemas.ts";
 import { SeededRandom } from "../../src/sim/random.ts";
 
-const MESSAGES = 100_000;
+const MESSAGES = 20_000;
 const random = new SeededRandom("quick-checks");
 
 function below(bound: number): number {
