@@ -1058,6 +1058,8 @@ export const limits = {
   mcpWaitSecondsMax: 3_600,
   /** Interval of progress messages while a call waits; less than a client's time-out. */
   mcpProgressMs: 10_000,
+  /** Text of a progress message; clients show a line or two. */
+  mcpProgressCharactersMax: 2_000,
   /** A message of a peer over MCP: an escaped payload or result, with room for its envelope. */
   mcpMessageBytesMax: 10 * 1024 ** 2,
   /** Start of an MCP server, which may download itself first. */

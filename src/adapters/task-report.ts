@@ -5,8 +5,9 @@ import type { TaskUpdate } from "../client/task-updates.ts";
 /** Undefined for a step that says nothing to a waiting client. */
 export function reportOf(update: TaskUpdate): string | undefined {
   switch (update.type) {
-    case "running":
-      return `attempt ${update.attempt} runs at ${update.agent}`;
+    // Not `running`: its event is journaled with the agent's next heartbeat, up to a second later.
+    case "assigned":
+      return `attempt ${update.attempt} goes to ${update.agent}`;
     case "progress": {
       const { fraction, message } = update;
       const share = fraction === undefined ? undefined : `${Math.round(fraction * 100)} %`;

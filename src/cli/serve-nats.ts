@@ -43,11 +43,16 @@ headers Nats-Service-Error and Nats-Service-Error-Code: 400 invalid input, 404 n
 429 a queue is full or a budget is used up (with Retry-After, in seconds), 503 no leader, 504 time-out,
 500 any other.
 
+A request with the header Waggle-Stream: 1 gets chunks of the result as replies before the last one, with
+the headers Waggle-Chunk (from 0) and Waggle-Attempt. Chunks of an attempt before are void. The last reply
+has the whole result, and no Waggle-Chunk.
+
 Ctrl-C once: takes no new requests, and answers the open ones. Twice: ends at once.
 
 Examples:
   $ waggle serve nats --kind count --subject svc.count
   $ nats request svc.count 'how many words'
+  $ nats request svc.count 'how many words' -H Waggle-Stream:1 --replies 0 --timeout 10s
   $ waggle serve nats --kind review --subject 'review.*' --project acme --user bot --timeout 30s`;
 
 async function serveNats(context: VerbContext, flags: NatsFlags): Promise<ExitCode> {

@@ -11,6 +11,8 @@ import { launcher, RunningWaggle, Workplace } from "../support/waggle-process.ts
 
 let workplace: Workplace;
 let swarm: Swarm;
+/** Ends the tasks of kind slow. */
+let isToldAll = false;
 const clients: Client[] = [];
 
 beforeAll(async () => {
@@ -20,10 +22,11 @@ beforeAll(async () => {
   await swarm.agent({
     id: "slow",
     kinds: ["slow"],
-    handler: async (_task, { progress }) => {
-      for (let nth = 0; nth < 10; nth += 1) {
+    handler: async function* (_task, { progress }) {
+      while (!isToldAll) {
         progress(0.5, "half of it"); // again: the leader passes reports on once a client awaits the task
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        yield "a part"; // again: before the client's inbox is open, chunks are lost
+        await new Promise((resolve) => setTimeout(resolve, 50));
       }
       return "done";
     },
@@ -216,12 +219,16 @@ describe("waggle mcp", () => {
   it("reports the steps of a task while a call waits, if the client asks for progress", async () => {
     const client = await aClient();
     const told: string[] = [];
+    const expected = ["attempt 1 goes to slow", "50 % · half of it", "a part"];
     const params = { name: "submit", arguments: { kind: "slow", waitSeconds: 20 } };
     const { content } = await client.callTool(params, {
-      onprogress: ({ message }) => void told.push(message ?? ""),
+      onprogress: ({ message }) => {
+        told.push(message ?? "");
+        isToldAll = expected.every((text) => told.includes(text));
+      },
     });
+    expect(told).toEqual(expect.arrayContaining(expected));
     expect(content.at(-1)).toEqual({ type: "text", text: "done" });
-    expect(told).toEqual(expect.arrayContaining(["attempt 1 runs at slow", "50 % · half of it"]));
   });
 
   it("gives up a wait that the client cancels, and goes on; so does the task", async () => {

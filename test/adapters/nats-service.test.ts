@@ -191,6 +191,39 @@ describe.each([
       expect(await request("svc.work")).toMatchObject({ text: "", error: "" });
     });
 
+    it("sends chunks before the result to a requester who asks for them", async () => {
+      await swarm.agent({
+        id: "streamer",
+        kinds: ["stream"],
+        handler: async function* () {
+          yield "one ";
+          yield Uint8Array.of(0xff);
+          await new Promise((resolve) => setTimeout(resolve, 200));
+          yield "two";
+          return "one two";
+        },
+      });
+      const streaming = workplace.start("serve", "nats", "--kind", "stream", "--subject", "svc.stream");
+      await streaming.says("serving stream on");
+      const asked = headers();
+      asked.set("Waggle-Stream", "1");
+      const inbox = nats.subscribe(createInbox());
+      nats.publish("svc.stream", "go", { headers: asked, reply: inbox.getSubject() });
+      const chunks: string[] = [];
+      for await (const message of inbox) {
+        const nth = message.headers?.get("Waggle-Chunk") ?? "";
+        if (nth === "") {
+          expect(message.string()).toBe("one two");
+          break;
+        }
+        chunks[Number(nth)] = Buffer.from(message.data).toString("latin1");
+        expect(message.headers?.get("Waggle-Attempt")).toBe("1");
+      }
+      expect(chunks).toEqual(["one ", "\u00ff", "two"]);
+      expect(await request("svc.stream", "go")).toMatchObject({ text: "one two" });
+      await streaming.kill("SIGINT");
+    });
+
     it("answers many requests at once, each with its own result", async () => {
       const answers = await Promise.all(Array.from({ length: 200 }, (_, n) => request("svc.work", `n${n}`)));
       expect(answers.map(({ text }) => text)).toEqual(Array.from({ length: 200 }, (_, n) => `n${n}`));

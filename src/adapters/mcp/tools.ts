@@ -11,6 +11,7 @@ import type { TaskRequest } from "../../client/task-request.ts";
 import { resultOf } from "../../client/task-result.ts";
 import type { TaskExplanation } from "../../client/task-stories.ts";
 import { systemRandom } from "../../clock.ts";
+import { headOf } from "../../cut-text.ts";
 import { InvalidValueError, OutcomeUnknownError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Outcome, StatusResponse } from "../../protocol/schemas.ts";
@@ -98,6 +99,7 @@ const submit = toolOf<SubmitInput>({
     const request = {
       ...rest,
       id,
+      stream: true, // also without a wait: the same id and content must stay the same task
       ...(notBefore === undefined ? {} : { notBefore: instantOf("notBefore", notBefore) }),
       ...(deadline === undefined ? {} : { deadline: instantOf("deadline", deadline) }),
     };
@@ -112,7 +114,7 @@ const submit = toolOf<SubmitInput>({
       ...(warnings.length === 0 ? {} : { warnings }),
     });
     if (wait === 0) return [accepted];
-    const ended = await awaited({ id: handle.id, project: handle.project }, { wait, from: 0 }, context);
+    const ended = await awaited(handle, { wait, from: 0 }, context);
     return [accepted, ...ended];
   },
 });
@@ -147,25 +149,24 @@ const result = toolOf<ResultInput>({
   ) => {
     const swarm = await context.swarm();
     const status = await swarm.taskStatus(id, { signal: context.signal, ...ofProject(named) });
-    return await awaited({ id, project: status.project }, { wait, from }, context);
+    return await awaited(swarm.task(id, { project: status.project }), { wait, from }, context);
   },
 });
 
 /** The result of a task, or its state when the wait ends first. */
 async function awaited(
-  { id, project: of }: { readonly id: string; readonly project: string },
+  handle: TaskHandle,
   { wait, from }: { readonly wait: number; readonly from: number },
   { swarm: open, signal, tell }: ToolContext,
 ): Promise<Answer> {
-  const swarm = await open();
-  const handle = swarm.task(id, { project: of });
+  const { id, project: of } = handle;
   const stop = tell === undefined ? undefined : follow(handle, tell);
   try {
     const outcome = await handle.outcome({ timeoutMs: wait * 1_000, signal });
     return resultAnswer(outcome, from);
   } catch (error) {
     if (!(error instanceof WaitTimedOutError)) throw error;
-    const { state, waiting, agent } = await swarm.explain(id, { project: of, signal });
+    const { state, waiting, agent } = await (await open()).explain(id, { project: of, signal });
     const why = waiting === undefined ? undefined : describeWait(waiting);
     return [
       record({ task: id, project: of, state, agent, ...(why === undefined ? {} : { why }) }),
@@ -176,7 +177,7 @@ async function awaited(
   }
 }
 
-/** Tells of each step of a task, and at intervals that it goes on: clients then wait longer.
+/** Tells of each step of a task, of chunks of its result, and at intervals that it goes on: clients then wait longer.
  *  @returns a function that ends the telling */
 function follow(handle: TaskHandle, tell: (message: string) => void): () => void {
   const updates = handle.events$.subscribe({
@@ -186,9 +187,16 @@ function follow(handle: TaskHandle, tell: (message: string) => void): () => void
     },
     error: () => undefined, // the wait for the outcome reports errors
   });
+  const chunks = handle.chunks().subscribe({
+    next: (chunk) => {
+      if (chunk.encoding === undefined) tell(headOf(chunk.data, limits.mcpProgressCharactersMax));
+    },
+    error: () => undefined, // the wait for the outcome reports errors
+  });
   const ticking = setInterval(() => tell(`task ${handle.id} has not ended`), limits.mcpProgressMs);
   return () => {
     updates.unsubscribe();
+    chunks.unsubscribe();
     clearInterval(ticking);
   };
 }

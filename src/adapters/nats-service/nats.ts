@@ -110,6 +110,7 @@ function requestOf(message: Msg): ServiceRequest {
     subject: message.subject,
     data: message.data,
     reply: message.reply === "" ? undefined : message.reply,
+    header: (name) => (message.headers?.has(name) === true ? message.headers.get(name) : undefined),
     respond: (data, fields = {}) => {
       const given = headers();
       for (const [name, value] of Object.entries(fields)) given.set(name, oneLine(value));

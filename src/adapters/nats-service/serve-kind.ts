@@ -4,6 +4,7 @@
 import { textOrBase64 } from "../../agent/result-text.ts";
 import type { Swarm } from "../../client/swarm.ts";
 import { TaskFailedError } from "../../client/task-errors.ts";
+import type { TaskHandle } from "../../client/task-handle.ts";
 import type { Clock } from "../../clock.ts";
 import { BackpressureError, BudgetExceededError, messageOf, WaggleError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -16,6 +17,7 @@ export interface ServiceRequest {
   readonly data: Uint8Array;
   /** Undefined: the sender wants no reply. */
   readonly reply: string | undefined;
+  readonly header: (name: string) => string | undefined;
   /** Sends a message to the reply inbox.
    *  @throws InvalidMessageError when it is too large, or the connection is closed */
   readonly respond: (data: Uint8Array, headers?: Readonly<Record<string, string>>) => void;
@@ -61,12 +63,22 @@ export class KindServer {
     await Promise.all(this.#open);
   }
 
-  async #run({ data }: ServiceRequest): Promise<ServiceAnswer> {
+  async #run(request: ServiceRequest): Promise<ServiceAnswer> {
     const { swarm, kind, timeoutMs, clock } = this.#options;
-    const request = { kind, payload: textOrBase64(data), deadline: clock.now() + timeoutMs };
-    const task = await swarm.submit(request, { failFast: true, timeoutMs });
-    const result = await task.result({ timeoutMs: timeoutMs + limits.servedGraceMs });
-    return { data: result.bytes(), headers: { "Waggle-Task": task.id } };
+    const isStreamed = isYes(request.header("Waggle-Stream"));
+    const payload = textOrBase64(request.data);
+    const deadline = clock.now() + timeoutMs;
+    const submitted = { kind, payload, deadline, ...(isStreamed ? { stream: true } : {}) };
+    const task = await swarm.submit(submitted, { failFast: true, timeoutMs });
+    const ended = new AbortController();
+    const streamed = isStreamed ? passOn(task, request, ended.signal) : undefined;
+    try {
+      const result = await task.result({ timeoutMs: timeoutMs + limits.servedGraceMs });
+      await streamed;
+      return { data: result.bytes(), headers: { "Waggle-Task": task.id } };
+    } finally {
+      ended.abort();
+    }
   }
 
   #answer(request: ServiceRequest, answer: ServiceAnswer, processingMs: number): void {
@@ -77,6 +89,24 @@ export class KindServer {
     } catch (error) {
       counts.served(processingMs, messageOf(error));
     }
+  }
+}
+
+function isYes(header: string | undefined): boolean {
+  return header !== undefined && /^(?:1|true|yes)$/i.test(header);
+}
+
+/** Sends each chunk as a reply. Never rejects: the last reply has the whole result. */
+async function passOn(task: TaskHandle, { respond }: ServiceRequest, signal: AbortSignal): Promise<void> {
+  try {
+    for await (const chunk of task.chunks({ signal }))
+      respond(chunk.bytes(), {
+        "Waggle-Task": task.id,
+        "Waggle-Attempt": String(chunk.attempt),
+        "Waggle-Chunk": String(chunk.index),
+      });
+  } catch {
+    return; // the connection is closed, or the wait for the result reports the error
   }
 }
 

@@ -17,7 +17,13 @@ import type { RequestWire } from "../nats-service/nats.ts";
 import { agentHandler } from "./agent-handler.ts";
 import { agentIdFor } from "./agent-id.ts";
 import type { Decide } from "./decision.ts";
-import { type ForeignAgent, heartbeatPattern, discoverySubject, readHeartbeat, readDescription } from "./messages.ts";
+import {
+  discoverySubject,
+  type ForeignAgent,
+  heartbeatPattern,
+  readDescription,
+  readHeartbeat,
+} from "./messages.ts";
 
 export interface BridgeDeps {
   readonly wire: RequestWire;

@@ -3,7 +3,7 @@
 import type { Clock } from "../../clock.ts";
 import { limits } from "../../limits.ts";
 import type { RequestWire } from "../nats-service/nats.ts";
-import { type ForeignAgent, discoverySubject, readDescription } from "./messages.ts";
+import { discoverySubject, type ForeignAgent, readDescription } from "./messages.ts";
 
 export interface FoundAgents {
   /** One for each instance. */
