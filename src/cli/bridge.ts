@@ -1,7 +1,7 @@
 // `waggle bridge`: agents of another protocol as agents of the swarm. `bridge synadia`: the agents of the Synadia Agent
 // Protocol for NATS, such as sessions of Claude Code, Codex, OpenCode and Pi with a channel for it.
 
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { agentIdFor } from "../adapters/synadia/agent-id.ts";
 import { SynadiaBridge } from "../adapters/synadia/bridge.ts";
 import { decideBy, denyAll } from "../adapters/synadia/decision.ts";
@@ -43,11 +43,13 @@ export function bridgeCommand(program: Program): Command {
       "command that answers an agent's questions, through sh -c: the question on standard input, the answer on " +
         "standard output. Default: the answer is no",
     )
-    .option(
-      "--idle-timeout <duration>",
-      "longest silence of an agent in mid-prompt; then the attempt has failed. Default 60s",
-      durationBetween(1, limits.attemptTimeoutMsMax),
-      limits.promptIdleMs,
+    .addOption(
+      new Option(
+        "--idle-timeout <duration>",
+        "longest silence of an agent in mid-prompt; then the attempt has failed",
+      )
+        .argParser(durationBetween(1, limits.attemptTimeoutMsMax))
+        .default(limits.promptIdleMs, "60s"),
     )
     .option("--list", "print the agents that answer now, and end")
     .addHelpText("after", examples)

@@ -1,6 +1,6 @@
 // `waggle serve a2a`: kinds of tasks as skills of an A2A agent, over HTTP.
 
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { loadA2aServer } from "../adapters/a2a/load-sdk.ts";
 import type { ListenAddress } from "../metrics/listen-address.ts";
 import { withSwarm } from "./connect.ts";
@@ -19,6 +19,8 @@ interface A2aFlags {
   readonly tokenFile?: string;
 }
 
+const defaultAddress: ListenAddress = { host: "127.0.0.1", port: 41_241 };
+
 export function serveA2aCommand(program: Program): Command {
   return new Command("a2a")
     .summary("be an agent of A2A")
@@ -27,7 +29,11 @@ export function serveA2aCommand(program: Program): Command {
         "each result an artifact. The card is at /.well-known/agent-card.json.",
     )
     .option("--kind <kinds>", "kinds of the tasks, separated by commas; may be repeated. Required", kindList)
-    .option("--listen <address>", "HOST:PORT; port 0: any free port", listenAddress, defaultAddress)
+    .addOption(
+      new Option("--listen <address>", "HOST:PORT; port 0: any free port")
+        .argParser(listenAddress)
+        .default(defaultAddress, "127.0.0.1:41241"),
+    )
     .option("--url <url>", "URL in the card, for agents behind a proxy; default http://HOST:PORT/")
     .option(
       "--token-file <file>",
@@ -40,8 +46,6 @@ export function serveA2aCommand(program: Program): Command {
       runVerb(program, command, (context) => serveA2a(context, flags), { logLevel: "info", logIsData: true }),
     );
 }
-
-const defaultAddress: ListenAddress = { host: "127.0.0.1", port: 41_241 };
 
 const examples = `
 With several kinds a request names one as metadata.skill. The message is the payload: its text, or a

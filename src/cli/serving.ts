@@ -1,6 +1,6 @@
 // Common to the verbs that connect a swarm to other programs over NATS: flags, the connection, and the wait for Ctrl-C.
 
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { openRequestWire, type RequestWire } from "../adapters/nats-service/nats.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import { UnreachableError } from "../errors.ts";
@@ -16,11 +16,10 @@ export interface ServeFlags {
 /** @param then clause about the end of the time-out */
 export function withServeOptions(command: Command, then: string): Command {
   return command
-    .option(
-      "--timeout <duration>",
-      `longest time from the request to the reply; ${then}. Default 5m`,
-      durationBetween(1, limits.attemptTimeoutMsMax),
-      limits.servedTimeoutMs,
+    .addOption(
+      new Option("--timeout <duration>", `longest time from the request to the reply; ${then}`)
+        .argParser(durationBetween(1, limits.attemptTimeoutMsMax))
+        .default(limits.servedTimeoutMs, "5m"),
     )
     .option("--project <name>", "project of the tasks (WAGGLE_PROJECT; default: default)")
     .option("--user <name>", "user of the tasks (WAGGLE_USER; default: the account's name)");

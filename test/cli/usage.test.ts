@@ -139,7 +139,7 @@ describe("a command line that makes no sense", () => {
     ["an id for many", ["submit", "@tasks.ndjson", "--id", "x"], "--id requires a single task"],
     ["--watch for many", ["submit", "-", "--watch"], "--watch requires a single task"],
     ["an agent without a kind", ["agent", "--exec", "cat"], "--kind KIND"],
-    ["an agent that does nothing", ["agent", "--kind", "k"], "--http URL or --mcp COMMAND"],
+    ["an agent that does nothing", ["agent", "--kind", "k"], "--mcp COMMAND or --a2a URL"],
     ["an MCP server without a tool", ["agent", "--kind", "k", "--mcp", "x"], "--mcp COMMAND and --tool NAME"],
     ["a service without a subject", ["serve", "nats", "--kind", "k"], "--kind KIND and --subject SUBJECT"],
     [
