@@ -106,9 +106,7 @@ function labelsText(obstacle: Extract<TaskObstacle, { reason: "no-agent-has-labe
   const lack =
     Object.keys(unmet).length === Object.keys(needs).length
       ? "without these labels"
-      : agents === 1
-        ? `and only lacks ${needsText(unmet)}`
-        : `and the closest only lack ${needsText(unmet)}`;
+      : `and ${agents === 1 ? "lacks" : "the closest lacks"} only ${needsText(unmet)}`;
   const some =
     agents === 0 ? "" : ` (${counted(agents, "agent")} ${agents === 1 ? "serves" : "serve"} it ${lack})`;
   return `${unservedText({ ...obstacle, what, flags, drained })}${some}`;

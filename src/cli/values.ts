@@ -132,11 +132,12 @@ export function attributeMap(
   const at = text.indexOf("=");
   if (at < 1)
     throw new InvalidArgumentError(`'${headOf(text, 40)}' is no attribute: name=value is required.`);
-  const attributes = { ...before, [text.slice(0, at)]: text.slice(at + 1) };
-  const checked = check(attributes, attributesSchema);
-  if (checked.ok) return attributes;
+  const name = text.slice(0, at);
+  const checked = check({ [name]: "" }, attributesSchema);
+  // The size of all is checked with the task: this error would print the whole argument.
+  if (checked.ok) return { ...before, [name]: text.slice(at + 1) };
   throw new InvalidArgumentError(
-    `the attribute '${headOf(text, 40)}' ${checked.message.replace(/^.*?: /, "")}.`,
+    `the attribute '${headOf(name, 40)}' ${checked.message.replace(/^.*?: /, "")}.`,
   );
 }
 

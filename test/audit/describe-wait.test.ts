@@ -176,7 +176,7 @@ describe("no agent has the labels that the task needs", () => {
 
   it("with near misses, and what the closest agents lack", () => {
     expect(told({ role: "night", unmet: { gpu: ["a100"] }, nearMisses: ["gpu=a1000"], agents: 1 })).toBe(
-      "No agent serves train in role night with gpu=a100 region=eu,us: start an agent with --kind train --role night --label gpu=a100 --label region=eu — did you mean gpu=a1000? (1 agent serves it and only lacks gpu=a100)",
+      "No agent serves train in role night with gpu=a100 region=eu,us: start an agent with --kind train --role night --label gpu=a100 --label region=eu — did you mean gpu=a1000? (1 agent serves it and lacks only gpu=a100)",
     );
   });
 
