@@ -53,6 +53,13 @@ describe("a command", () => {
     expect(await run(command, task, { env })).toBe("t-ü'$(id) 3 k p ann@acme.org more\n");
   });
 
+  it("gets the task's attributes as JSON in its environment, and none without any", async () => {
+    const attributes = { ticket: "OPS-17", note: "zoë '$(id)'" };
+    const command = "printenv WAGGLE_ATTRIBUTES || echo none";
+    expect(JSON.parse(String(await run(command, { attributes })))).toEqual(attributes);
+    expect(await run(command)).toBe("none\n");
+  });
+
   it("gets the trace of its task in its environment, and no trace without one", async () => {
     const trace = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`, tracestate: "vendor=1" };
     const command = "printenv TRACEPARENT TRACESTATE || echo none";

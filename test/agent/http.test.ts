@@ -86,6 +86,17 @@ describe("a request", () => {
     });
   });
 
+  it("carries the task's attributes as JSON in ASCII, and none without any", async () => {
+    const attributes = { ticket: "OPS-17", note: "zoë 🐝\n" };
+    answer = (_, __, response) => response.end();
+    await post({ attributes });
+    await post({});
+    const [first, second] = requests.map(({ request }) => request.headers["waggle-attributes"]);
+    expect(first).toMatch(/^[\x20-\x7e]+$/);
+    expect(JSON.parse(String(first))).toEqual(attributes);
+    expect(second).toBeUndefined();
+  });
+
   it("carries the trace of its task", async () => {
     const trace = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`, tracestate: "vendor=1" };
     answer = (_, __, response) => response.end();

@@ -74,6 +74,30 @@ describe("one task", () => {
     expect(await tasksOf({ kind: "k" })).toEqual([{ ok: true, task: { kind: "k" } }]);
   });
 
+  it("has the needs, the affinity and the attributes of its flags and lines, within their bounds", async () => {
+    const asked = { needs: { gpu: ["a100"] }, affinity: "s-1", attributes: { ticket: "OPS-17" } };
+    const { needs: need, attributes: attribute, affinity } = asked;
+    expect(await tasksOf({ kind: "k", need, affinity, attribute })).toEqual([
+      { ok: true, task: { kind: "k", ...asked } },
+    ]);
+    const lines = [
+      { kind: "k", ...asked, needs: { gpu: "a100" } },
+      { kind: "k", need: { gpu: "a100" } },
+      { kind: "k", needs: { gpu: [] } },
+      { kind: "k", affinity: "two words" },
+      { kind: "k", attributes: { a: "x".repeat(limits.attributesBytesMax) } },
+    ];
+    const stdin = lines.map((line) => JSON.stringify(line)).join("\n");
+    const tasks = await tasksOf({}, ["-"], aShell({ stdin }));
+    expect(tasks.map((one) => (one.ok ? one.task.needs : one.error.message))).toEqual([
+      { gpu: "a100" },
+      "standard input:2: need: is no field of a task; did you mean needs?",
+      "standard input:3: needs.gpu: must be a list of at least 1, not of 0",
+      "standard input:4: affinity: must be 1–128 printable characters without spaces",
+      "standard input:5: attributes: must be at most 4 KiB as JSON; store more elsewhere and submit a reference",
+    ]);
+  });
+
   it("weighs what its model and the length of its payload say, unless it has a weight", async () => {
     const cwd = aFolder({ bytes: Buffer.alloc(8_000, 0xff) });
     const model = "gpt-4o";

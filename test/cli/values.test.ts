@@ -3,8 +3,10 @@
 import { InvalidArgumentError } from "commander";
 import { describe, expect, it } from "vitest";
 import {
+  attributeMap,
   labelMap,
   nameList,
+  needMap,
   numberBetween,
   parseDuration,
   parseFrom,
@@ -81,6 +83,22 @@ it("numbers keep to their bounds", () => {
 it("lists may be repeated, written with commas, or both", () => {
   expect(nameList("a, b", nameList("c", undefined))).toEqual(["c", "a", "b"]);
   expect(() => nameList("a,,b", undefined)).toThrow(InvalidArgumentError);
+});
+
+it("needs take several values, with commas or by repeating the label", () => {
+  expect(needMap("region=eu, us", needMap("gpu=a100", needMap("region=ap", undefined)))).toEqual({
+    region: ["ap", "eu", "us"],
+    gpu: ["a100"],
+  });
+  for (const text of ["gpu", "=a100", "two words=x", `gpu=${"x".repeat(129)}`])
+    expect(() => needMap(text, undefined)).toThrow(InvalidArgumentError);
+});
+
+it("attributes split at the first =, and their size is left to the task", () => {
+  expect(attributeMap("b=x=y", attributeMap("a=", undefined))).toEqual({ a: "", b: "x=y" });
+  expect(attributeMap(`a=${"x".repeat(5_000)}`, undefined)["a"]).toHaveLength(5_000);
+  for (const text of ["ticket", "=x", "two words=x", "__proto__=x"])
+    expect(() => attributeMap(text, undefined)).toThrow(InvalidArgumentError);
 });
 
 it("labels split at the first =", () => {

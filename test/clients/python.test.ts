@@ -128,6 +128,27 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     ]);
   });
 
+  it("asks for labels, and carries an affinity and attributes", async () => {
+    const printed = await python(`
+      import waggledance as w
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["train"], lambda task: task.attributes["ticket"], id="py-gpu", labels={"gpu": "a100"}):
+              asked = {"affinity": "session-42", "attributes": {"ticket": "OPS-17"}}
+              say(swarm.submit("train", "x", needs={"gpu": ["a100", "h100"]}, **asked).result(20))
+              waits = swarm.submit("train", "x", needs={"gpu": "h100"}, **asked)
+              say(waits.warnings[0]["code"], waits.warnings[0]["nearMisses"])
+              say(len(swarm.query("tasks", {"attributes": {"ticket": "OPS-17"}})["tasks"]))
+          try: swarm.submit("train", "x", needs={"gpu": 7})
+          except w.WaggleError as error: say(error.code, error.field)
+    `);
+    expect(printed).toEqual([
+      ["OPS-17"],
+      ["no-agent-has-labels", ["gpu=a100"]],
+      [2],
+      ["WAGGLE_INVALID_MESSAGE", "needs.gpu"],
+    ]);
+  });
+
   it("holds slots in turn, and gives up a wait", async () => {
     const printed = await python(`
       import waggledance as w

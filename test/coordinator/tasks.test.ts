@@ -52,6 +52,21 @@ describe("a list of tasks", () => {
     expect(await idsOf({ olderThanMs: 3_600_000 })).toEqual([]);
   });
 
+  it("finds tasks by their attributes, live and ended, and refuses wrong ones", async () => {
+    const mine = { ticket: "OPS-17" };
+    await swarm.submit({ id: "marked", kind: "nobody", attributes: { ...mine, team: "a" } });
+    await swarm.submit({ id: "ended", kind: "nobody", attributes: mine });
+    await swarm.cancel("ended");
+    expect(await idsOf({ attributes: mine, sort: "submitted" })).toEqual(["marked", "ended"]);
+    expect(await idsOf({ attributes: { ...mine, team: "a" } })).toEqual(["marked"]);
+    expect(await idsOf({ attributes: { ticket: "OPS-1" } })).toEqual([]);
+    const { tasks } = await swarm.taskPage({ attributes: mine, state: "cancelled" });
+    expect(tasks).toMatchObject([{ task: "ended", attributes: mine }]);
+    expect(await swarm.cancel({ attributes: mine, state: "queued" })).toMatchObject([
+      { taskId: "marked", ok: true },
+    ]);
+  });
+
   it("goes on page by page, says how many more there are, and knows rounds", async () => {
     const first = await swarm.taskPage({ sort: "submitted", limit: 2 });
     expect(first).toMatchObject({

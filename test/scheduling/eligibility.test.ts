@@ -39,6 +39,7 @@ describe("eligibility", () => {
       (row) => (row.online = true),
       (row) => (row.draining = false),
       (row) => (row.kinds = new Set([aKind])),
+      (row) => (row.labels = { gpu: "a100" }),
       (row) => (row.role = "r"),
       (row) => (row.agentType = "small"),
       (row) => (row.maxConcurrent = 2),
@@ -46,7 +47,11 @@ describe("eligibility", () => {
       () => swarm.state.holds.agent.clear(),
       (row) => row.suspensionByKind.clear(),
     ];
-    const demand = aDemand({ role: "r", agentType: "small", avoid: ["bad"] });
+    for (const id of ["good", "other"]) swarm.agent(id).labels = { gpu: "a100" };
+    const demand = {
+      ...aDemand({ role: "r", agentType: "small", avoid: ["bad"] }),
+      needs: { gpu: ["a100"] },
+    };
     const reasons = mends.map((mend) => {
       const reason = standing(swarm, "bad", demand);
       mend(bad);
