@@ -3,7 +3,9 @@
 //
 //   const client = new OpenAI({ fetch: swarmFetch(swarm) });
 
+import { argument, callback } from "../agent/options.ts";
 import type { Swarm } from "../client/swarm.ts";
+import { InvalidValueError, WaggleError, type WaggleErrorCode } from "../errors.ts";
 import type { CallOptions } from "./call-options.ts";
 import { callIn, sendHeld } from "./http-calls.ts";
 import { ModelCalls } from "./lease.ts";
@@ -18,17 +20,45 @@ export interface FetchOptions extends CallOptions {
 /** Paths of requests that a model answers. */
 const answered = /\/(chat\/completions|completions|responses|embeddings)$/;
 
+/** Errors that may pass: the client tries such a request again. */
+const passing: ReadonlySet<WaggleErrorCode> = new Set([
+  "WAGGLE_BACKPRESSURE",
+  "WAGGLE_NO_LEADER",
+  "WAGGLE_OUTCOME_UNKNOWN",
+  "WAGGLE_SLOT_LOST",
+  "WAGGLE_UNREACHABLE",
+]);
+
 /** A `fetch` for `new OpenAI({ fetch })`. Requests that no model answers pass without a slot.
- *  @throws InvalidValueError naming the option. Calls reject as `Swarm.acquire` does, and inside a handler with
- *    InfrastructureError after a 429, as the cause of the client's own error */
+ *
+ *  An error of `Swarm.acquire` that stays, such as an unknown resource, is the client's error of a bad request, with
+ *  our `code` and message. Others are tried again, and are then the `cause` of the client's error; so is the
+ *  InfrastructureError inside a handler after a 429.
+ *  @throws InvalidValueError naming the option */
 export function swarmFetch(swarm: Swarm, { fetch: given, ...options }: FetchOptions = {}): Fetch {
   const calls = new ModelCalls("swarmFetch", swarm, options);
-  const fetch = given ?? globalThis.fetch;
+  const fetch = argument(
+    ["swarmFetch", "fetch"],
+    given ?? globalThis.fetch,
+    callback<Fetch>(),
+    InvalidValueError,
+  );
   return async (input, init = {}) => {
     const { pathname } = new URL(input instanceof Request ? input.url : input);
     const call = answered.test(pathname) ? callIn(init.body) : undefined;
     if (call === undefined) return await fetch(input, init);
     const send = async (signal: AbortSignal) => await fetch(input, { ...init, signal });
-    return await sendHeld(calls, { ...call, signal: init.signal }, send);
+    try {
+      return await sendHeld(calls, { ...call, signal: init.signal }, send);
+    } catch (error) {
+      if (!(error instanceof WaggleError) || passing.has(error.code)) throw error;
+      return badRequest(error);
+    }
   };
+}
+
+/** The client takes an error of its `fetch` for a broken connection: it would try again, and hide the message. */
+function badRequest({ code, message, field }: WaggleError): Response {
+  const error = { type: "waggle", code, message, param: field };
+  return Response.json({ error }, { status: 400, headers: { "x-should-retry": "false" } });
 }

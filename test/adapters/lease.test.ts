@@ -162,6 +162,27 @@ describe("a stream", () => {
   });
 });
 
+it("a cancelled attempt aborts its call, and releases", async () => {
+  const { calls: model, resource } = await calls();
+  const aborted = new Gate();
+  const begun = new Gate();
+  const send = async (signal: AbortSignal) => {
+    signal.addEventListener("abort", aborted.open);
+    begun.open();
+    return await hangs();
+  };
+  const agent = await swarm.agent({
+    kinds: ["hangs"],
+    handler: async () => await model.once(call, send, () => used),
+  });
+  const task = await swarm.submit({ kind: "hangs" });
+  await begun.opened;
+  await swarm.cancel(task.id);
+  await aborted.opened;
+  expect(await reportsOf(resource)).toEqual([{ tokens: undefined, usage: undefined }]);
+  await agent.drain();
+});
+
 describe("a used up quota", () => {
   const refused = (headers: object) => Object.assign(new Error("quota"), { status: 429, headers });
 

@@ -97,8 +97,8 @@ export function conformance(
 
   const settled = async () => await expect.poll(slots, soon).toMatchObject({ inUse: 0, waiting: 0 });
 
-  /** Of each slot lease of the resource, in order of its end. Undefined: none was reported. A slot that was not released
-   *  but lost is named as such: on a machine that stands still a lease may end. */
+  /** Of each slot lease of the resource, in order of its end. Undefined: none was reported. A slot that was lost is
+   *  named as such: on a machine that stands still a lease may end. */
   async function reports(): Promise<unknown[]> {
     await settled();
     const found: unknown[] = [];

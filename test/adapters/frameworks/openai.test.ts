@@ -82,6 +82,23 @@ conformance(
       expect(await bench.reports()).toEqual([undefined]);
     });
 
+    it("an unknown resource is a bad request with our code, and is not tried again", async () => {
+      const sent: unknown[] = [];
+      const fetch = async (url: unknown) => {
+        sent.push(url);
+        return Response.json({});
+      };
+      const client = new OpenAI({ apiKey: "none", fetch: swarmFetch(bench.swarm, { fetch }) });
+      const asked = client.responses.create({ model: "gpt-9", input: "Count." });
+      await expect(asked).rejects.toMatchObject({
+        status: 400,
+        code: "WAGGLE_UNKNOWN_RESOURCE",
+        param: "resource",
+      });
+      await expect(asked).rejects.toThrow("`waggle resource set gpt-9 --slots 4`");
+      expect(sent).toEqual([]);
+    });
+
     it("other requests pass without a slot", async () => {
       await clientOf(() => Response.json({ data: [] })).models.list();
       expect(await bench.reports()).toEqual([]);
