@@ -19,6 +19,7 @@ function aLongQueue(tasks: number): SwarmState {
   const state = emptyState();
   const at = { at: instant(1_000), idx: batchIndex(1) };
   state.at = at.at;
+  state.idx = at.idx;
   apply(state, { type: "TermStarted", term: term(1), leader: "c1", opened: "o1", timeoutMs: 3_000 }, at);
   for (let n = 0; n < tasks; n += 1) {
     const task = aTask({ id: taskId(`t${n}`), deadline: instant(10_000_000 - n) });

@@ -211,7 +211,9 @@ describe("after any history", () => {
         }
         expect([queue.size, queue.projects.size]).toEqual([inQueue.length, queue.memberByProject.size]);
         for (const { spec } of inQueue) {
-          expect(key).toBe(spec.role === undefined ? spec.kind : `${spec.kind} ${spec.role}`);
+          const ofRole = spec.role === undefined ? spec.kind : `${spec.kind} ${spec.role}`;
+          const needs = Object.entries(spec.needs ?? {}).map(([name, accepted]) => `${name}=${accepted}`);
+          expect(key).toBe(needs.length === 0 ? ofRole : `${ofRole} needs ${needs.join(" ")}`);
         }
         found.push(...inQueue);
       }
