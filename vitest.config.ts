@@ -22,7 +22,9 @@ export const longSuites = [
   "test/adapters/synadia.test.ts",
   "test/adapters/a2a.test.ts",
   "test/journal/nats-cluster.test.ts",
+  "test/broker/life.test.ts",
   "test/chaos/main.test.ts",
+  "test/dashboard/verb.test.ts",
   "test/dashboard/browser/pages.test.ts",
   "test/dashboard/browser/markup.test.ts",
   "test/ground/one-server.test.ts",
@@ -34,6 +36,7 @@ export const longSuites = [
 /** Searches over many seeds, in virtual time: they compute, and no real time decides what they find. */
 export const searchSuites = [
   "test/sim/fault/world.test.ts",
+  "test/sim/fault/world-end.test.ts",
   "test/sim/fault/shrink.test.ts",
   "test/sim/fault/run-seed.test.ts",
   "test/sim/fault/verify-journals.test.ts",

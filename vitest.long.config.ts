@@ -9,6 +9,6 @@ export default defineConfig({
     ...shared,
     include: longSuites,
     // Three files wait for elections of servers in most of their time, so one more runs beside them.
-    maxWorkers: Math.max(5, availableParallelism()),
+    maxWorkers: Math.max(6, availableParallelism()),
   },
 });
