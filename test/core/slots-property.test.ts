@@ -14,25 +14,31 @@ it("slots are conserved under any interleaving, and every history replays to the
       const model = new SlotModel();
       for (const each of wanted) model.run(each);
       const { turns } = model;
-      // The remaining agents let everything go: nothing is in use, and nothing waits.
+      // The remaining agents let everything go: nothing is in use, nothing waits, and nothing is reserved.
       for (const agent of turns.state.agentById.values())
         if (agent.online) turns.turn({ type: "LapseAgent", agent: agent.id, incarnation: agent.incarnation });
       for (const row of turns.state.resourceByName.values())
         expect([row.inUse, row.holdings.size, row.waiting.size]).toEqual([0, 0, 0]);
+      const { ledger, reservedByType, waitsWithTokens } = turns.state;
+      expect([ledger.reserved, reservedByType.size, waitsWithTokens]).toEqual([0, 0, 0]);
       expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
       for (const event of turns.events) {
         const what = "reason" in event ? `${event.type} ${event.reason}` : event.type;
         seen.set(what, (seen.get(what) ?? 0) + 1);
-        if (event.type === "SlotGranted") seen.set(event.receipt.by, (seen.get(event.receipt.by) ?? 0) + 1);
+        if (event.type !== "SlotGranted") continue;
+        const isLate = event.tokens !== undefined && event.receipt.by !== "free";
+        for (const how of [event.receipt.by, ...(isLate ? ["tokens, after a wait"] : [])])
+          seen.set(how, (seen.get(how) ?? 0) + 1);
       }
     }),
     { numRuns: 2_000 },
   );
   // The histories covered enough.
   for (const what of [
-    ...["free", "load", "starvation-limit"],
+    ...["free", "load", "starvation-limit", "tokens, after a wait"],
     "ResourceRemoved",
-    ...["released", "lost", "agent-gone"].map((reason) => `SlotReleased ${reason}`),
+    ...["SlotTouched", "SlotCharged"],
+    ...["released", "lost", "agent-gone", "idle"].map((reason) => `SlotReleased ${reason}`),
     ...["aborted", "timed-out", "lost", "agent-gone", "above-capacity"].map(
       (reason) => `SlotWaitEnded ${reason}`,
     ),

@@ -1,10 +1,20 @@
-// Random histories of slots: acquire, release, abort, time-out, death, lost messages and operators' changes.
+// Random histories of slots: acquire, touch, release, abort, time-out, idle time, death, lost messages and operators'
+// changes. Some requests reserve tokens of a project or of the swarm.
 
 import fc from "fast-check";
 import type { Command } from "../../src/core/command.ts";
-import { agentId, assignmentNumber, incarnation, resourceName, slotHandle } from "../../src/ids.ts";
+import {
+  agentId,
+  assignmentNumber,
+  incarnation,
+  projectId,
+  resourceName,
+  slotHandle,
+  userId,
+} from "../../src/ids.ts";
 import { defaultPolicy } from "../../src/state/policy.ts";
 import { slotLeasesOf } from "../../src/state/slot-rows.ts";
+import { defaultProjectSettings } from "../../src/state/state.ts";
 import { SlotTurns } from "./slots.ts";
 import { join } from "./turns.ts";
 
@@ -14,6 +24,8 @@ const wishes = [
   "acquire",
   "acquire",
   "again",
+  "touch",
+  "touch",
   "release",
   "release",
   "release",
@@ -43,6 +55,17 @@ export const slotHistory = fc.array(
 
 const sets = [["a"], ["a"], ["a"], ["b"], ["a", "b"], ["c", "a"], ["a", "a"], ["nowhere"]];
 
+/** Tokens, project, queue and idle time of a request, in half of the requests. */
+function purposeOf(pick: number, detail: number) {
+  if (detail % 2 === 0) return {};
+  return {
+    ...(pick % 4 === 0 ? {} : { tokens: 40 * (1 + (detail % 10)) }),
+    ...(pick % 3 === 0 ? {} : { project: projectId(pick % 3 === 1 ? "p" : "q"), user: userId("ann") }),
+    ...(pick % 5 === 0 ? { as: `queue-${detail % 3}`, label: "report" } : {}),
+    ...(pick % 2 === 0 ? { idleTimeoutMs: 20 + detail } : {}),
+  };
+}
+
 export class SlotModel {
   readonly turns = new SlotTurns();
   readonly #asked: Extract<Command, { type: "AcquireSlots" }>[] = [];
@@ -59,6 +82,19 @@ export class SlotModel {
     this.turns.configure({
       type: "PolicyChanged",
       policy: { ...defaultPolicy, starvationLimit: 1, autoTune: true },
+    });
+    this.turns.configure({
+      type: "ProjectConfigured",
+      project: projectId("p"),
+      settings: {
+        ...defaultProjectSettings,
+        budget: { tokens: 400, windowMs: 240, mode: "wait" },
+      },
+    });
+    this.turns.configure({
+      type: "RateConfigured",
+      agentType: "b",
+      settings: { window: "per_minute", tokensMax: 1_500, sliding: true },
     });
   }
 
@@ -92,6 +128,7 @@ export class SlotModel {
           weightThousandths: 1_000 + detail,
           ...(detail % 3 === 0 ? { holder: `line-${detail % 2}` } : {}),
           ...(detail % 4 === 0 ? { timeoutMs: detail } : {}),
+          ...purposeOf(pick, detail),
         } as const;
         this.#asked.push(command);
         return command;
@@ -107,7 +144,13 @@ export class SlotModel {
               agent: asked.agent,
               incarnation: asked.incarnation,
               handle: asked.handle,
+              ...(detail % 3 === 0 ? { usage: { tokens: detail * 2 } } : {}),
             };
+      }
+      case "touch": {
+        const { agent: of, incarnation: session, handle } = this.#asked.at(-1 - (pick % 8)) ?? {};
+        if (of === undefined || session === undefined || handle === undefined) return undefined;
+        return { type: "TouchSlots", agent: of, incarnation: session, handle };
       }
       case "lapse":
         return { type: detail % 2 === 0 ? "LapseAgent" : "LeaveAgent", ...of };
@@ -142,6 +185,8 @@ export class SlotModel {
           rules,
           starvationLimit: pick % 4,
           autoTune: detail % 3 > 0,
+          resources: pick % 7 === 0 ? "open" : "declared",
+          ...(detail % 5 === 0 ? { budget: { tokens: 100 + detail, windowMs: 180, mode: "wait" } } : {}),
         } as const;
         turns.configure({ type: "PolicyChanged", policy });
         return undefined;
