@@ -255,7 +255,13 @@ function forWhom(project: string, user: string | undefined): string {
 }
 
 /** An agent's queue for slots: `desk`, or `desk/analyst`. */
-export function slotQueueText({ agent, as }: { readonly agent: string; readonly as?: string }): string {
+export function slotQueueText({
+  agent,
+  as,
+}: {
+  readonly agent: string;
+  readonly as?: string | undefined;
+}): string {
   return as === undefined ? agent : `${agent}/${as}`;
 }
 

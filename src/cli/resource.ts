@@ -15,6 +15,7 @@ import {
   setNamed,
   showCommand,
 } from "./setting-verbs.ts";
+import { slotPartiesText } from "./slot-parties-view.ts";
 import { numberBetween, plainName, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -33,6 +34,12 @@ const noun: SettingNoun<"resources"> = {
     { name: "max waiters", align: "right", text: ({ maxWaiters }) => formatCount(maxWaiters) },
     { name: "α", text: ({ ownAlpha }, policy) => alphaText(ownAlpha, policy) },
   ],
+  useOf: (name, { resources, at }, view) => {
+    const row = resources.find(({ resource }) => resource === name);
+    if (row === undefined) return undefined;
+    const { inUse, waiting, holders, waiters } = row;
+    return { record: { inUse, waiting, holders, waiters }, text: slotPartiesText(row, at, view) };
+  },
   whenNoneIsSet: "no resources: waggle resource set NAME --slots N creates one",
   whenUnset: (name) => `unknown resource ${name}; waggle resource set ${name} --slots N creates it`,
 };
@@ -46,10 +53,10 @@ const removal: Removal = {
 
 export function resourceCommand(program: Program): Command {
   return new Command("resource")
-    .summary("set the slots of a resource and its α")
+    .summary("set the slots of a resource and its α; show who holds them for what")
     .description(
       "Resources that agents share, with a number of slots, such as an LLM quota. Settings are journaled. They " +
-        "apply at once, and stay until they are changed.",
+        "apply at once, and stay until they are changed. show also lists the holders and the waiting requests.",
     )
     .addCommand(setCommand(program))
     .addCommand(removeCommand(program, noun, removal))

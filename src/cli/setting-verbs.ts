@@ -6,10 +6,12 @@ import { type Argument, Command, type Option } from "commander";
 import type { AskOptions } from "../client/asker.ts";
 import type { Setting } from "../client/operations.ts";
 import type { Swarm } from "../client/swarm.ts";
+import type { StatusResponse } from "../protocol/schemas.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
+import type { Output } from "./output.ts";
 import { type SettingLine, settingLines, tellRows, tellSetting } from "./setting-text.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -23,6 +25,11 @@ export interface Aspect<Settings> {
   readonly align?: "right";
   /** @param policy present if the answer contains the policy */
   text(settings: Settings, policy?: SettingsResponse["policy"]): string;
+}
+
+export interface EntryUse {
+  readonly record: object;
+  readonly text: string;
 }
 
 export interface SettingNoun<Of extends Table> {
@@ -41,6 +48,8 @@ export interface SettingNoun<Of extends Table> {
   readonly aspects: readonly Aspect<SettingsOf<Of>>[];
   /** State of an entry, beside its settings. */
   readonly stateOf?: (row: RowOf<Of>, found: SettingsResponse) => string;
+  /** Present use of an entry, for `show`: fields for programs, and text for people. */
+  readonly useOf?: (name: string, status: StatusResponse, view: Output) => EntryUse | undefined;
   /** Text of an empty `list`. */
   readonly whenNoneIsSet: string;
   /** Default settings of a name without settings, or a sentence if defaults do not apply. */
@@ -101,14 +110,15 @@ async function show<Of extends Table>(
       context.output.note(unset);
       return exitCodes.rejected;
     }
+    const status = noun.useOf && (await ask(context, (options) => swarm.status(options)));
     for (const row of unset === undefined ? set : [unset]) {
+      const use = status && noun.useOf?.(name, status, context.output);
       const state: SettingLine[] = noun.stateOf === undefined ? [] : [["state", noun.stateOf(row, found)]];
-      context.output.datum(row, () =>
-        settingLines(context, noun.titleOf(name), [
-          ...state,
-          ...linesOf(noun.aspects, row.settings, found.policy),
-        ]),
-      );
+      context.output.datum({ ...row, ...use?.record }, () => {
+        const lines = [...state, ...linesOf(noun.aspects, row.settings, found.policy)];
+        const text = settingLines(context, noun.titleOf(name), lines);
+        return use === undefined ? text : `${text}\n\n${use.text}`;
+      });
     }
     return exitCodes.ok;
   });

@@ -1,10 +1,11 @@
 // Requests that wait for slots of a resource, for people: who comes next, and by which terms.
 
-import { duration } from "../audit/describe.ts";
+import { duration, slotQueueText } from "../audit/describe.ts";
 import type { ReplayedGrant } from "../audit/grant-replay.ts";
 import type { SlotStanding, SlotWaits } from "../protocol/explain-schemas.ts";
 import { counted, formatCount, formatTime, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
+import { partyName, waitsForText } from "./slot-parties-view.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
 type View = Pick<Output, "columns" | "colors">;
@@ -75,7 +76,7 @@ export function grantText(grant: ReplayedGrant, view: View): string {
 
 /** One sentence about the requested wait. */
 function verdict(
-  { place, agent, handle, by, load }: SlotStanding,
+  { place, handle, by, load, tokens, waitsFor, ...party }: SlotStanding,
   waits: SlotWaits,
   { columns }: View,
 ): string {
@@ -93,12 +94,20 @@ function verdict(
       ? `its L is ${load}`
       : by === "starvation-limit"
         ? "it is past the starvation limit"
-        : "its agent does not answer, so it is skipped";
+        : waitsFor !== undefined
+          ? `it lacks ${tokensLack(tokens, waitsFor)}, so it is skipped`
+          : "its agent does not answer, so it is skipped";
+  const agent = slotQueueText(party);
   const text =
-    place === 1 && by !== "unreachable"
+    place === 1 && by !== "unreachable" && by !== "tokens"
       ? `request ${handle} of ${agent} is next of ${formatCount(waiting)}: ${own}`
       : `request ${handle} of ${agent} is number ${formatCount(place)} of ${formatCount(waiting)}: ${own}; before it: ${reasons.join(", ")}`;
   return labelled("place", printable(text), columns);
+}
+
+/** `500 tokens of the project's budget`. */
+function tokensLack(tokens: number | undefined, waitsFor: NonNullable<SlotStanding["waitsFor"]>): string {
+  return `${counted(tokens ?? 0, "token")} of ${waitsForText[waitsFor]}`;
 }
 
 type Ranked = Pick<
@@ -114,7 +123,14 @@ type Ranked = Pick<
   | "ageTerm"
   | "queueDepth"
   | "oldestAge"
-> & { readonly limitTicks?: number | undefined; readonly needs: readonly SlotStanding["needs"][number][] };
+> & {
+  readonly as?: string | undefined;
+  readonly label?: string | undefined;
+  readonly tokens?: number | undefined;
+  readonly waitsFor?: SlotStanding["waitsFor"];
+  readonly limitTicks?: number | undefined;
+  readonly needs: readonly SlotStanding["needs"][number][];
+};
 
 /** A single slot of the resource itself is what every request waits for: only further slots are named as lacking. */
 function table(
@@ -124,7 +140,7 @@ function table(
 ): string {
   const rows = waiters.map((row): Cell[] => [
     `${row === wanted ? "→" : " "} ${formatCount(row.place)}`,
-    row.agent,
+    partyName(row),
     row.handle,
     duration(row.waitedMs),
     row.limitTicks === undefined ? `${row.ageTicks}` : `${row.ageTicks} of ${row.limitTicks}`,
@@ -134,10 +150,12 @@ function table(
     row.ageTerm.toFixed(4),
     row.queueDepth,
     row.oldestAge,
-    row.needs
-      .filter((need) => need.free < need.wanted && (need.resource !== resource || need.wanted > 1))
-      .map((need) => `${need.resource} (${need.free} of ${need.wanted} free)`)
-      .join(", "),
+    [
+      ...(row.waitsFor === undefined ? [] : [tokensLack(row.tokens, row.waitsFor)]),
+      ...row.needs
+        .filter((need) => need.free < need.wanted && (need.resource !== resource || need.wanted > 1))
+        .map((need) => `${need.resource} (${need.free} of ${need.wanted} free)`),
+    ].join(", "),
   ]);
   return renderTable(view, columnsOfWaits, rows);
 }

@@ -8,6 +8,7 @@ import type { StatusResponse } from "../protocol/schemas.ts";
 import { budgetTable, rateTable } from "./budget-view.ts";
 import { formatCount, formatShare } from "./format.ts";
 import type { Output } from "./output.ts";
+import { partyName } from "./slot-parties-view.ts";
 import {
   longestWaitingUserFirst,
   mostLoadedFirst,
@@ -226,15 +227,16 @@ export function alphaText({ alpha, autoTune, alphaFrom }: StatusResponse["resour
   return `${alpha} ${alphaFrom === "resource" ? "own" : "policy"}${autoTune ? ", moving" : ""}`;
 }
 
-/** `a1 ×2 (3 s), a2 (40 ms)`: how long ago the oldest of each was granted. */
+/** `a1 ×2 (3 s), desk/analyst "report" (40 ms)`: how long ago the oldest of each was granted. */
 export function holdersText({ holders, inUse }: StatusResponse["resources"][number]): string {
-  const byAgent = new Map<string, { count: number; forMs: number }>();
-  for (const { agent, forMs } of holders) {
-    const known = byAgent.get(agent);
-    byAgent.set(agent, { count: (known?.count ?? 0) + 1, forMs: Math.max(known?.forMs ?? 0, forMs) });
+  const byName = new Map<string, { count: number; forMs: number }>();
+  for (const { forMs, ...party } of holders) {
+    const name = partyName(party);
+    const known = byName.get(name);
+    byName.set(name, { count: (known?.count ?? 0) + 1, forMs: Math.max(known?.forMs ?? 0, forMs) });
   }
-  const named = [...byAgent].map(
-    ([agent, { count, forMs }]) => `${agent}${count > 1 ? ` ×${count}` : ""} (${duration(forMs)})`,
+  const named = [...byName].map(
+    ([name, { count, forMs }]) => `${name}${count > 1 ? ` ×${count}` : ""} (${duration(forMs)})`,
   );
   return [...named, ...(inUse > holders.length ? ["…"] : [])].join(", ");
 }

@@ -19,6 +19,8 @@ type StoryAnswer = NonNullable<StoryObserved["answer"]>;
 
 /** Longest wait for slots, ms. */
 const ACQUIRE_MS = 15_000;
+/** Time between two touches of slots, ms. */
+const TOUCH_MS = 200;
 /** Operations without a setting for the operator to restore. */
 const HARMLESS: readonly Operation["does"][] = [
   "submit",
@@ -172,7 +174,7 @@ export class ClientNode {
           ...alphaBeside(operation.slots),
         });
       case "acquire":
-        return await this.#acquire(operation.resources, operation.holdMs, swarm);
+        return await this.#acquire(operation, swarm);
     }
   }
 
@@ -265,7 +267,10 @@ export class ClientNode {
   }
 
   /** Acquires slots as an agent without tasks, under an id unlike any machine's. */
-  async #acquire(resources: readonly string[], holdMs: number, swarm: Swarm): Promise<void> {
+  async #acquire(
+    { resources, holdMs, purpose }: Extract<Operation, { does: "acquire" }>,
+    swarm: Swarm,
+  ): Promise<void> {
     const session = this.#session;
     this.#agent ??= swarm.agent({ id: `${this.id}-slots`, kinds: [], handler: () => undefined });
     const agent = await this.#agent.catch((error: unknown) => {
@@ -275,8 +280,14 @@ export class ClientNode {
     const slot = await agent.acquire(resources, {
       timeoutMs: ACQUIRE_MS,
       holder: `h${this.#habitat.engine.events}`,
+      ...purpose.terms,
     });
-    await new Promise<void>((resolve) => void session?.clock.after(holdMs, resolve));
+    const longerMs = purpose.isSilent ? (purpose.terms.idleTimeoutMs ?? 0) : 0;
+    for (let leftMs = holdMs + longerMs; leftMs > 0; leftMs -= TOUCH_MS) {
+      if (!purpose.isSilent) slot.touch();
+      await new Promise<void>((resolve) => void session?.clock.after(Math.min(leftMs, TOUCH_MS), resolve));
+    }
+    if (purpose.used !== undefined) slot.report({ totalTokens: purpose.used });
     await slot.release();
   }
 }

@@ -383,6 +383,7 @@ const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
   TaskRetried: "task-retried",
   TaskRescheduled: "task-rescheduled",
   SlotAwaited: "slot-waited-for",
+  SlotCharged: "slot-charged-late",
   BudgetExceeded: "budget-exceeded",
 };
 
@@ -394,6 +395,7 @@ const occurrenceByTrim: Partial<Record<TrimReason, Occurrence>> = {
 function occurrenceOf(event: Event): Occurrence | undefined {
   if (event.type === "AgentLeft" && event.reason === "lapsed") return "agent-lost";
   if (event.type === "HoldEnded") return event.reason === "probed" ? "hold-probed" : undefined;
+  if (event.type === "SlotReleased" && event.reason === "idle") return "slot-taken-back-for-idleness";
   if (event.type === "AuditTrimmed") return occurrenceByTrim[event.reason];
   if (event.type === "AttemptFailed" && event.failure.class === "timed-out") return "attempt-timed-out";
   if (event.type === "AttemptFailed" && event.failure.class === "revoked") return "attempt-revoked";

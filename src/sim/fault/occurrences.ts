@@ -46,6 +46,8 @@ export const occurrenceNames = [
   "task-cancelled",
   "task-retried",
   "slot-waited-for",
+  "slot-taken-back-for-idleness",
+  "slot-charged-late",
   "budget-exceeded",
   "submit-repeated-and-known",
   "submit-unknown",

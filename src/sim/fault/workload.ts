@@ -1,6 +1,7 @@
 // The operations of a seed's clients and the characters of its agents, drawn in advance as data. So a failing seed can
 // be repeated with fewer of them.
 
+import type { AcquireOptions } from "../../agent/slots.ts";
 import type { HoldTargetOption } from "../../client/operations.ts";
 import type { TaskRequest } from "../../client/task-request.ts";
 import type { AuditRetention } from "../../coordinator/compacting/segment-retention.ts";
@@ -33,8 +34,22 @@ export type Operation = { readonly atMs: number; readonly client: string } & (
   | { readonly does: "set-policy"; readonly patch: PolicyPatch }
   | { readonly does: "set-rate"; readonly type: string; readonly patch: RatePatch }
   | { readonly does: "set-resource"; readonly resource: string; readonly slots: number }
-  | { readonly does: "acquire"; readonly resources: readonly string[]; readonly holdMs: number }
+  | {
+      readonly does: "acquire";
+      readonly resources: readonly string[];
+      readonly holdMs: number;
+      readonly purpose: SlotPurpose;
+    }
 );
+
+/** What slots are for, and how their holder behaves. */
+export interface SlotPurpose {
+  readonly terms: Pick<AcquireOptions, "tokens" | "project" | "user" | "label" | "as" | "idleTimeoutMs">;
+  /** Tokens to report before the release. */
+  readonly used?: number;
+  /** The holder never touches the slots. */
+  readonly isSilent: boolean;
+}
 
 type HoldOperation =
   | { readonly does: "hold"; readonly target: HoldTargetOption; readonly forMs: number }
@@ -160,6 +175,21 @@ function labelsOf(random: SeededRandom, isMaid: boolean): Character["labels"] {
 }
 
 /** Every list of needed zones has the maid's. */
+/** Tokens, an account, a queue and an idle time, each in some requests for slots. */
+function purposeOf(random: SeededRandom): SlotPurpose {
+  const terms = {
+    ...(random.chance(0.6) ? { tokens: 100 * (1 + random.below(80)) } : {}),
+    ...(random.chance(0.6) ? { project: random.pick(projects), user: random.pick(users) } : {}),
+    ...(random.chance(0.3) ? { as: random.pick(["analyst", "writer"]), label: "report" } : {}),
+    ...(random.chance(0.4) ? { idleTimeoutMs: 1_000 + random.below(2_000) } : {}),
+  };
+  return {
+    terms,
+    ...(random.chance(0.5) ? { used: random.below(9_000) } : {}),
+    isSilent: random.chance(0.4),
+  };
+}
+
 function wishesOf(random: SeededRandom): Pick<TaskRequest, "needs" | "affinity" | "attributes"> {
   const home = zones.at(-1) as string;
   return {
@@ -186,6 +216,7 @@ const FIRST_DEED_MS = 300;
 class OperationDrawer {
   readonly #random: SeededRandom;
   readonly #wishes: SeededRandom;
+  readonly #purposes: SeededRandom;
   readonly #clients: readonly ClientCharacter[];
   readonly #agents: readonly Character[];
   readonly #tasks: { readonly request: TaskRequest; readonly project: string }[] = [];
@@ -197,6 +228,7 @@ class OperationDrawer {
   ) {
     this.#random = random;
     this.#wishes = random.split("wishes");
+    this.#purposes = random.split("purposes");
     this.#clients = clients;
     this.#agents = agents;
   }
@@ -364,6 +396,7 @@ class OperationDrawer {
       does: "acquire",
       resources: wanted,
       holdMs: Math.round(this.#random.exponential(1_500)),
+      purpose: purposeOf(this.#purposes),
     };
   }
 

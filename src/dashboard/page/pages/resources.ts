@@ -80,17 +80,40 @@ function delay(ms: number | undefined): string {
   return ms === undefined ? "–" : duration(ms);
 }
 
-function party({ agent, handle }: SlotParty): View {
-  return html`<a class="break" href=${href(["agents", agent])} title=${`handle ${handle}`}>${agent}</a>`;
+function party({ agent, handle, as }: SlotParty): View {
+  const name = as === undefined ? agent : `${agent}/${as}`;
+  return html`<a class="break" href=${href(["agents", agent])} title=${`handle ${handle}`}>${name}</a>`;
 }
+
+/** What the slots are for: label, task, project and user, tokens, and what the tokens wait for. */
+function purpose({ label, task, project, user, tokens, waitsFor }: SlotParty): View {
+  const account = project === undefined || task !== undefined ? [] : [project];
+  const parts = [...account, ...(user === undefined ? [] : [user])].join("/");
+  const notes = [
+    ...(label === undefined ? [] : [label]),
+    ...(parts === "" ? [] : [parts]),
+    ...(tokens === undefined ? [] : [counted(tokens, "token")]),
+    ...(waitsFor === undefined ? [] : [`lacks room in ${lacks[waitsFor]}`]),
+  ];
+  const served =
+    task &&
+    html`<a class="break" href=${href(["tasks", task.project, task.task])}>${task.task}#${task.attempt}</a>`;
+  return html`<span class="break">${served}${served !== undefined && notes.length > 0 && ", "}${notes.join(", ")}</span>`;
+}
+
+const lacks = {
+  "project-budget": "the project's budget",
+  "global-budget": "the swarm's budget",
+  rate: "a rate",
+} as const;
 
 function holders({ holders: all, inUse }: ResourceRow): View {
   if (all.length === 0) return html`<p class="muted small">No slot is held.</p>`;
   return html`<table class="compact">
-    <thead><tr><th>Agent</th><th class="number">Held for</th></tr></thead>
+    <thead><tr><th>Agent</th><th>For</th><th class="number">Held for</th></tr></thead>
     <tbody>
-      ${all.map((holder) => html`<tr key=${holder.handle}><td>${party(holder)}</td><td class="number">${duration(holder.forMs)}</td></tr>`)}
-      ${inUse > all.length && html`<tr><td class="muted" colspan="2">the oldest of ${whole(inUse)}</td></tr>`}
+      ${all.map((holder) => html`<tr key=${holder.handle}><td>${party(holder)}</td><td>${purpose(holder)}</td><td class="number">${duration(holder.forMs)}</td></tr>`)}
+      ${inUse > all.length && html`<tr><td class="muted" colspan="3">the oldest of ${whole(inUse)}</td></tr>`}
     </tbody>
   </table>`;
 }
@@ -101,18 +124,18 @@ function waiters({ waiters: all, waiting }: ResourceRow): View {
   return html`<table class="compact">
     <thead>
       <tr>
-        ${isOrdered && html`<th>Next</th>`}<th>Agent</th><th class="number">Waits</th>
+        ${isOrdered && html`<th>Next</th>`}<th>Agent</th><th>For</th><th class="number">Waits</th>
         ${isOrdered && html`<th class="number" title="L = α · backlog + (1 − α) · waited, each over the largest">L</th><th class="number wide">waited</th><th class="number wide">backlog</th>`}
       </tr>
     </thead>
     <tbody>
       ${all.map(
         (waiter) => html`<tr key=${waiter.handle}>
-          ${isOrdered && html`<td>${waiter.order}</td>`}<td>${party(waiter)}</td><td class="number">${duration(waiter.forMs)}</td>
+          ${isOrdered && html`<td>${waiter.order}</td>`}<td>${party(waiter)}</td><td>${purpose(waiter)}</td><td class="number">${duration(waiter.forMs)}</td>
           ${isOrdered && html`<td class="number">${term(waiter.load)}</td><td class="number wide">${term(waiter.waitedTerm)}</td><td class="number wide">${term(waiter.backlogTerm)}</td>`}
         </tr>`,
       )}
-      ${waiting > all.length && html`<tr><td class="muted" colspan="6">${isOrdered ? "the next" : "the oldest"} of ${whole(waiting)}</td></tr>`}
+      ${waiting > all.length && html`<tr><td class="muted" colspan="7">${isOrdered ? "the next" : "the oldest"} of ${whole(waiting)}</td></tr>`}
     </tbody>
   </table>`;
 }
