@@ -196,7 +196,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "SlotGranted":
       grantSlot(state, event, context.at);
       if (event.tokens !== undefined)
-        assertWithinBudgets(state, event.project, `slot ${event.handle}`, context.at);
+        assertWithinBudgets(state, event.project, `grant of slot ${event.handle}`, context.at);
       return;
     case "SlotReleased":
       return releaseSlot(state, event, context.at);
@@ -260,7 +260,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
   openAttempt(state, agent, attempt);
   reserve(state, row.projectRow, attempt, at);
   if (event.tokensReserved !== undefined)
-    assertWithinBudgets(state, row.spec.project, `task ${row.spec.id}`, at);
+    assertWithinBudgets(state, row.spec.project, `assignment of ${row.spec.id}`, at);
   attempt.timeoutTimer = startTimer(state, (at + row.spec.timeoutMs) as Instant, {
     kind: "timeout",
     attempt,
@@ -381,11 +381,11 @@ function assertWithinBudgets(
   const global = state.policy.budget;
   assert(
     row === undefined || !isHard(own) || budgetRoom(row.ledger, own, at) >= 0,
-    `the grant to ${what} fits the budget of ${project}`,
+    `the ${what} fits the budget of ${project}`,
   );
   assert(
     !isHard(global) || budgetRoom(state.ledger, global, at) >= 0,
-    `the grant to ${what} fits the swarm's budget`,
+    `the ${what} fits the swarm's budget`,
   );
 }
 

@@ -143,6 +143,8 @@ resource lat
   slots        1
   max waiters  7
   α            0.4, adjusted automatically (own)
+
+no slot is held, and no request waits
 $ waggle policy set --no-auto-tune --json
 beware: resources with an α of their own keep it (lat): resource set --alpha policy gives them the policy's
 $ waggle resource set lat --alpha policy
@@ -155,8 +157,10 @@ resource lat
   slots        1
   max waiters  7
   α            0.25 (policy)
+
+no slot is held, and no request waits
 $ waggle resource show lat --json
-{"resource":"lat","alpha":{"value":0.25,"autoTune":false,"from":"policy"},"settings":{"slots":1,"maxWaiters":7}}
+{"resource":"lat","alpha":{"value":0.25,"autoTune":false,"from":"policy"},"settings":{"slots":1,"maxWaiters":7},"inUse":0,"waiting":0,"holders":[],"waiters":[]}
 $ waggle resource remove lat
 resource lat removed
 `);

@@ -49,7 +49,7 @@ const wish = fc.record({
 });
 type Wish = typeof wish extends fc.Arbitrary<infer Of> ? Of : never;
 export const slotHistory = fc.array(
-  fc.record({ wishes: fc.array(wish, { maxLength: 5, size: "max" }), passMs: fc.nat(60) }),
+  fc.record({ wishes: fc.array(wish, { maxLength: 5, size: "max" }), passMs: fc.nat(120) }),
   { minLength: 1, maxLength: 25, size: "max" },
 );
 
@@ -88,7 +88,7 @@ export class SlotModel {
       project: projectId("p"),
       settings: {
         ...defaultProjectSettings,
-        budget: { tokens: 400, windowMs: 240, mode: "wait" },
+        budget: { tokens: 400, windowMs: 1_000, mode: "wait" },
       },
     });
     this.turns.configure({
@@ -186,7 +186,7 @@ export class SlotModel {
           starvationLimit: pick % 4,
           autoTune: detail % 3 > 0,
           resources: pick % 7 === 0 ? "open" : "declared",
-          ...(detail % 5 === 0 ? { budget: { tokens: 100 + detail, windowMs: 180, mode: "wait" as const } } : {}),
+          ...(detail % 5 === 0 ? { budget: { tokens: 100 + detail, windowMs: 1_000, mode: "wait" as const } } : {}),
         } as const;
         turns.configure({ type: "PolicyChanged", policy });
         return undefined;
