@@ -341,6 +341,11 @@ describe.each([
       expect(await ask(subject, "fail")).toMatchObject({
         ...{ code: "500", error: expect.stringMatching(/^WAGGLE_TASK_FAILED: .*too hard/) },
       });
+      await swarm.setProject("default", { budget: { tokens: 1, windowMs: 60_000, mode: "reject" } });
+      expect(await ask(subject, "beyond the budget")).toMatchObject({
+        ...{ code: "429", error: expect.stringMatching(/^WAGGLE_(?:OVER_BUDGET|BUDGET_EXCEEDED): /) },
+      });
+      await swarm.removeProject("default");
       const status = await nats.request("agents.status.waggle.ann.write-text", "", { timeout: 5_000 });
       expect(status.json()).toMatchObject({ agent: "waggle", owner: "ann", interval_s: 30 });
 
@@ -351,7 +356,7 @@ describe.each([
       letGo();
       const { code, stderr } = await ended;
       expect(await open).toMatchObject({ text: "held ", code: "" });
-      expect([code, stderr]).toEqual([0, expect.stringContaining("10 prompts, 5 of them with an error")]);
+      expect([code, stderr]).toEqual([0, expect.stringContaining("11 prompts, 6 of them with an error")]);
     });
 
     it("answers 404 without an agent of the kind, and is not adopted by a bridge of its own swarm", async () => {

@@ -131,6 +131,7 @@ async function answerRpc(body: string, { request, response, gone, handler, rpc }
   if (gone.aborted) return;
   if (!(Symbol.asyncIterator in answered)) return json(response, 200, answered);
   response.writeHead(200, SSE_HEADERS);
+  const living = setInterval(() => response.write(SIGN_OF_LIFE), limits.promptWorkingMs);
   try {
     for await (const event of answered) await written(response, formatSSEEvent(event), gone);
   } catch (error) {
@@ -138,6 +139,8 @@ async function answerRpc(body: string, { request, response, gone, handler, rpc }
     const id = Reflect.get(Object(parsed), "id") ?? null;
     const told = { jsonrpc: "2.0", id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) };
     response.write(formatSSEEvent(told));
+  } finally {
+    clearInterval(living);
   }
   response.end();
 }
@@ -152,12 +155,20 @@ function parsedBody(body: string): unknown {
   }
 }
 
+/** A comment of the stream: proxies and clients give up a silent connection, some after a minute. */
+const SIGN_OF_LIFE = ": \n\n";
+
 /** Waits for a slow reader. */
 async function written(response: ServerResponse, text: string, gone: AbortSignal): Promise<void> {
   if (response.write(text) || gone.aborted) return;
   await new Promise<void>((resolve) => {
-    response.once("drain", resolve);
-    gone.addEventListener("abort", () => resolve(), { once: true });
+    const goOn = () => {
+      response.off("drain", goOn);
+      gone.removeEventListener("abort", goOn);
+      resolve();
+    };
+    response.once("drain", goOn);
+    gone.addEventListener("abort", goOn, { once: true });
   });
 }
 
