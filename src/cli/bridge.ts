@@ -51,7 +51,7 @@ export function bridgeCommand(program: Program): Command {
         .argParser(durationBetween(1, limits.attemptTimeoutMsMax))
         .default(limits.promptIdleMs, "60s"),
     )
-    .option("--list", "print the agents that answer now, and end")
+    .option("--list", "print the agents that answer now and would be adopted, and end")
     .addHelpText("after", examples)
     .action((flags: SynadiaFlags, command: Command) =>
       runVerb(program, command, (context) => bridgeSynadia(context, flags), {
@@ -84,8 +84,9 @@ Examples:
 
 async function bridgeSynadia(context: VerbContext, flags: SynadiaFlags): Promise<ExitCode> {
   const isWanted = wantedBy(flags);
-  if (flags.list === true) return await listAgents(context, isWanted);
   const { settings, logger, signal } = context;
+  if (flags.list === true)
+    return await listAgents(context, (agent) => agent.swarm !== settings.swarm && isWanted(agent));
   return await withSwarm(context, async (swarm) => {
     const wire = await openWire(context, `waggle-bridge-synadia-${systemRandom.id(8)}`);
     const bridge = new SynadiaBridge({

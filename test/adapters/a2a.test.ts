@@ -280,6 +280,17 @@ describe("waggle serve a2a", () => {
     await guarded.process.kill("SIGINT");
   });
 
+  it("says when its port is taken", async () => {
+    const port = new URL(served.url).port;
+    const { code, stderr } = await workplace.run(
+      ...["serve", "a2a", "--kind", "echo", "--listen", `127.0.0.1:${port}`],
+    );
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining("another process uses it; give another port"),
+    ]);
+  });
+
   it("answers open requests at Ctrl-C", async () => {
     const open = send("wait c");
     await expect.poll(() => gates.has("wait c")).toBe(true);

@@ -319,8 +319,9 @@ describe.each([
       const serving = workplace.start("serve", "synadia", "--kind", "Write.Text", "--owner", "ann");
       await serving.says("serving Write.Text on agents.prompt.waggle.ann.write-text");
       const subject = "agents.prompt.waggle.ann.write-text";
-      const listed = await workplace.run("bridge", "synadia", "--list", "--json");
+      const listed = await workplace.run("bridge", "synadia", "--list", "--json", "--swarm", "other");
       expect(JSON.parse(listed.stdout)).toMatchObject({ agent: "waggle", owner: "ann", subject });
+      expect((await workplace.run("bridge", "synadia", "--list", "--json")).stdout).toBe("");
 
       const answer = await ask(subject, "one two three");
       expect(answer).toMatchObject({ text: "one two three ", code: "" });

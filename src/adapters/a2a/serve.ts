@@ -69,14 +69,15 @@ async function listening(
   { host, port }: Pick<A2aServerOptions, "host" | "port">,
 ): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (cause: NodeJS.ErrnoException) =>
+    server.once("error", (cause: NodeJS.ErrnoException) => {
+      const isTaken = cause.code === "EADDRINUSE";
+      const why = isTaken
+        ? "another process uses it; give another port, or 0 for any free one"
+        : cause.message;
       reject(
-        new InvalidConfigError(`cannot listen on ${host}:${port}: ${cause.message}`, {
-          cause,
-          field: "--listen",
-        }),
-      ),
-    );
+        new InvalidConfigError(`cannot listen on ${host}:${port}: ${why}`, { cause, field: "--listen" }),
+      );
+    });
     server.listen({ host, port }, resolve);
   });
   server.removeAllListeners("error");
