@@ -162,6 +162,30 @@ describe("a stream", () => {
   });
 });
 
+it("calls of one attempt run side by side, on one resource", async () => {
+  const { calls: model, resource } = await calls();
+  await swarm.setResource(resource, { slots: 2 });
+  const both = new Gate();
+  let running = 0;
+  const ask = async () =>
+    await model.once(
+      call,
+      async () => {
+        running += 1;
+        if (running === 2) both.open();
+        await both.opened;
+      },
+      () => used,
+    );
+  const agent = await swarm.agent({
+    kinds: ["both"],
+    handler: async () => void (await Promise.all([ask(), ask()])),
+  });
+  const { tokens } = await (await swarm.submit({ kind: "both" })).result();
+  expect(tokens).toBe(2 * 107);
+  await agent.drain();
+});
+
 it("a cancelled attempt aborts its call, and releases", async () => {
   const { calls: model, resource } = await calls();
   const aborted = new Gate();
