@@ -4,5 +4,13 @@
 import { execHandler } from "../../dist/src/agent/exec.js";
 
 const [command] = process.argv.slice(2);
-const task = { id: "t1", attempt: 1, kind: "k", project: "p", user: "u", attributes: {}, bytes: () => new Uint8Array() };
+const task = {
+  id: "t1",
+  attempt: 1,
+  kind: "k",
+  project: "p",
+  user: "u",
+  attributes: {},
+  bytes: () => new Uint8Array(),
+};
 await execHandler({ command })(task, { task, signal: new AbortController().signal });
