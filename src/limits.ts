@@ -657,6 +657,9 @@ export const limits = {
   /** Idle rankings of agents that are kept, beyond twice the number of queues: the cost of building a ranking grows
    *  with its agents. */
   idlePoolsMax: 64,
+  /** Queues of waiting tasks from which on no task with further needs is taken: each round looks at each queue, in
+   *  about 0.2 µs. */
+  needsQueuesMax: 5_000,
   /** Tasks of a user that are checked for one within a budget. */
   budgetLookAhead: 16,
 

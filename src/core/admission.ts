@@ -6,6 +6,7 @@ import { limits } from "../limits.ts";
 import { neverFits, rejectingBudget } from "../scheduling/gates.ts";
 import { estimateSource, tokensEstimate } from "../state/estimate.ts";
 import type { TaskSpec } from "../state/event.ts";
+import { queueKey } from "../state/queues.ts";
 import { defaultProjectSettings, type ProjectRow, type SwarmState, waitingCount } from "../state/state.ts";
 import { hasRoomFor, hasRoomForProject } from "../state/task-rows.ts";
 import type { BudgetRefusal, QueueRefusal, Reply } from "./command.ts";
@@ -73,6 +74,11 @@ function fullQueue(state: SwarmState, task: TaskSpec, row: ProjectRow | undefine
   });
   const waiting = waitingCount(state.counts);
   if (waiting >= limits.queuedTasksMax) return refused("swarm-queue-full", waiting, limits.queuedTasksMax);
+  const { kind, role, needs } = task;
+  const queues = state.queueByKey.size;
+  const isCrowded = needs !== undefined && queues >= limits.needsQueuesMax;
+  if (isCrowded && !state.queueByKey.has(queueKey(kind, role, needs)))
+    return refused("too-many-needs", queues, limits.needsQueuesMax);
   if (row === undefined) {
     const { projectsMax } = limits;
     return hasRoomForProject(state, project)

@@ -383,10 +383,7 @@ function assertWithinBudgets(
     row === undefined || !isHard(own) || budgetRoom(row.ledger, own, at) >= 0,
     `the ${what} fits the budget of ${project}`,
   );
-  assert(
-    !isHard(global) || budgetRoom(state.ledger, global, at) >= 0,
-    `the ${what} fits the swarm's budget`,
-  );
+  assert(!isHard(global) || budgetRoom(state.ledger, global, at) >= 0, `the ${what} fits the swarm's budget`);
 }
 
 /** Adds the correction of an attempt's charge to the next grant's. */

@@ -415,7 +415,7 @@ export type QueueRefusal = {
   readonly user: UserId;
   /**
    * Waiting tasks of the swarm, the project, or the user in the project. For `too-many-users`: users of the project
-   * with live tasks. For `too-many-projects`: projects that cannot be evicted.
+   * with live tasks. For `too-many-projects`: projects that cannot be evicted. For `too-many-needs`: queues.
    */
   readonly has: number;
   /** The present maximum of `has`. */

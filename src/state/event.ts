@@ -473,6 +473,7 @@ export type QueueBound =
   | "swarm-queue-full"
   | "too-many-projects"
   | "too-many-users"
+  | "too-many-needs"
   | "user-queue-full";
 /** A budget in mode `reject` had too little left. */
 export type BudgetBound = "project-budget-used-up" | "swarm-budget-used-up";

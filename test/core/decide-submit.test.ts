@@ -87,6 +87,20 @@ describe("submitting", () => {
     expect(turns.turn(needy)).toMatchObject([{ kind: "accepted", warnings: [] }]);
   });
 
+  it("is refused with needs of its own while tasks wait in the maximum of queues", () => {
+    const turns = new Turns();
+    const needy = (host: string) => submit({ id: taskId(`for-${host}`), needs: { host: [host] } });
+    for (let at = 0; at < limits.needsQueuesMax; at += 1_000)
+      turns.turn(...Array.from({ length: 1_000 }, (_, n) => needy(`h${at + n}`)));
+    const full = { has: limits.needsQueuesMax, max: limits.needsQueuesMax };
+    expect(refusal(turns, needy("other"))).toMatchObject({ reason: "too-many-needs", ...full });
+    const same = submit({ id: taskId("t2"), needs: { host: ["h1"] } });
+    expect(turns.turn(same, submit({ id: taskId("t3") }))).toMatchObject([
+      { kind: "accepted" },
+      { kind: "accepted" },
+    ]);
+  });
+
   it("is refused when the swarm, or the project, has the maximum of waiting tasks", () => {
     const turns = new Turns();
     turns.turn(submit({ id: taskId("t1") }));
