@@ -258,6 +258,73 @@ describe("waiting", () => {
   });
 });
 
+describe("touching", () => {
+  const touch = ({ session }: SessionFixture) => session.tell({ type: "touch", key: "s1" });
+
+  it("is repeated until a leader answers, one touch at a time", async () => {
+    const fixture = await acquiring();
+    fixture.leader.vanish();
+    touch(fixture);
+    touch(fixture);
+    await fixture.clock.advance(limits.agentRetryMs);
+    expect(fixture.leader.all("touch")).toEqual([]);
+    fixture.leader.appear();
+    await fixture.clock.advance(limits.agentRetryMsMax);
+    expect(fixture.leader.all("touch")).toEqual([
+      { incarnation: fixture.leader.last("join").incarnation, handle: handleOf(fixture) },
+    ]);
+  });
+
+  it("learns that the lease has ended", async () => {
+    const fixture = await acquiring();
+    fixture.leader.script.touch = () => ({ ok: true, term: 1, idx: 1, state: "ended", reason: "idle" });
+    touch(fixture);
+    await settled();
+    expect(fixture.noticesOf("slot-lost")).toEqual([{ type: "slot-lost", key: "s1", reason: "idle" }]);
+    touch(fixture);
+    await settled();
+    expect(fixture.leader.all("touch")).toHaveLength(1);
+  });
+
+  it("ends with the release", async () => {
+    const fixture = await acquiring();
+    fixture.leader.script.touch = () => "silence";
+    touch(fixture);
+    fixture.session.tell({ type: "release", key: "s1" });
+    await fixture.clock.advance(3 * limits.requestTimeoutMs);
+    expect(fixture.leader.all("touch")).toHaveLength(1);
+  });
+});
+
+describe("usage", () => {
+  const used = (handle: string) => ({ handle, usage: { tokens: 7, inputTokens: 7 } });
+
+  it("leaves with the release, and after the slot was lost as well", async () => {
+    const fixture = await acquiring();
+    const handle = handleOf(fixture);
+    fixture.leader.push({ type: "slots-revoked", handles: [handle], reason: "idle" });
+    await settled();
+    fixture.session.tell({ type: "release", key: "s1", used: used(handle) });
+    await settled();
+    expect(fixture.leader.last("release")).toMatchObject(used(handle));
+  });
+
+  it("of a release that no leader answered is reported by the next incarnation", async () => {
+    const fixture = await acquiring();
+    const handle = handleOf(fixture);
+    const { incarnation } = fixture.leader.last("join");
+    fixture.leader.script.release = () => "silence";
+    fixture.session.tell({ type: "release", key: "s1", used: used(handle) });
+    await settled();
+    fixture.leader.script.release = () => ({ ok: true, term: 1, idx: 1, was: "ended", reason: "agent-gone" });
+    fixture.leader.push({ type: "rejoin" });
+    await fixture.clock.advance(2 * limits.requestTimeoutMs);
+    const last = fixture.leader.last("release");
+    expect(last).toMatchObject(used(handle));
+    expect(last.incarnation).not.toBe(incarnation);
+  });
+});
+
 describe("holding", () => {
   it("is listed in heartbeats until the release is answered", async () => {
     const fixture = await acquiring();

@@ -111,7 +111,7 @@ it("of an agent that is not there is not looked at", async () => {
 
 interface Flood {
   readonly sort: "heartbeats" | "joins" | "results" | "slot-requests";
-  readonly verb: "heartbeat" | "join" | "leave" | "result" | "acquire" | "release";
+  readonly verb: "heartbeat" | "join" | "leave" | "result" | "acquire" | "touch" | "release";
   readonly message: object;
   /** Whether surplus messages are refused; else they are dropped. */
   readonly isRefused: boolean;
@@ -129,6 +129,7 @@ const floods: readonly Flood[] = [
   { sort: "joins", verb: "leave", message: {}, isRefused: true },
   { sort: "results", verb: "result", message: { results: [stale] }, isRefused: true },
   { sort: "slot-requests", verb: "release", message: { handle: "h" }, isRefused: true },
+  { sort: "slot-requests", verb: "touch", message: { handle: "h" }, isRefused: true },
 ];
 
 it.each(floods)("of $verb messages is answered as far as one agent may send", async (flood) => {

@@ -60,6 +60,9 @@ function release(agent: WireAgent, handle: string) {
   });
 }
 
+const touch = (agent: WireAgent, handle: string) =>
+  agent.ask(subjects.agent("_", agent.id, "touch"), { incarnation: agent.joinMessage.incarnation, handle });
+
 const beat = (agent: WireAgent, held: string[], waiting: string[] = []) =>
   agent.beat([], 0, { slots: { held, waiting } });
 
@@ -361,6 +364,49 @@ it("everything works on under a new leader, which repeats the grants", async () 
   expect(await acquire(a2, "h2", { weight: 3 })).toMatchObject({ term: 2, answer: waiting });
   expect(await release(a1, "h1")).toMatchObject({ ok: true, term: 2, was: "held" });
   expect(await a2.push("slots-granted")).toMatchObject({ term: 2, handles: ["h2"] });
+});
+
+it("a request that waits for tokens is granted by the next leader, and idle times start anew", async () => {
+  await setResource("gpu", 2);
+  const budget = { tokens: 100, windowMs: 3_600_000 };
+  await swarm.client.ask(subjects.operator("project"), { project: "acme", budget });
+  await acquire(a1, "h1", { tokens: 80, project: "acme", idleTimeoutMs: 4_000 });
+  expect(await acquire(a2, "h2", { tokens: 30, project: "acme" })).toMatchObject({ answer: waiting });
+  expect((await gpu()).waiters).toMatchObject([{ handle: "h2", waitsFor: "project-budget", tokens: 30 }]);
+  await clock.advance(2_000);
+  await swarm.startAnother("c2");
+  first.journal.setOffline(true);
+  await clock.advance(2 * limits.leaderTimeoutMs);
+  expect(await a1.push("slots-granted")).toMatchObject({ term: 2, handles: ["h1"] });
+  expect(await touch(a1, "h1")).toMatchObject({ ok: true, term: 2, state: "held" });
+  expect((await gpu()).inUse).toBe(1);
+  const { incarnation } = a1.joinMessage;
+  const report = { incarnation, handle: "h1", usage: { tokens: 10 } };
+  await a1.ask(subjects.agent("_", "a1", "release"), report);
+  expect(await a2.push("slots-granted")).toMatchObject({ term: 2, handles: ["h2"] });
+  expect(await touch(a1, "h1")).toMatchObject({ ok: true, state: "ended", reason: "released" });
+});
+
+it("an idle lease is taken back, and the holder is told at once", async () => {
+  await acquire(a1, "h1", { idleTimeoutMs: 1_000 });
+  await acquire(a2, "h2");
+  await clock.advance(1_000);
+  expect(await a1.push("slots-revoked")).toMatchObject({ handles: ["h1"], reason: "idle" });
+  expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
+  expect(await touch(a1, "h1")).toMatchObject({ ok: true, state: "ended", reason: "idle" });
+  expect(await touch(a1, "never")).toMatchObject({ ok: false, code: "WAGGLE_UNKNOWN_HANDLE" });
+});
+
+it.each([
+  [{ tokens: 1.5 }, "tokens"],
+  [{ tokens: -1 }, "tokens"],
+  [{ project: "a.b" }, "project"],
+  [{ label: "two\nlines" }, "label"],
+  [{ as: "two words" }, "as"],
+  [{ idleTimeoutMs: 999 }, "idleTimeoutMs"],
+])("wrong terms %j are refused by name", async (terms, field) => {
+  expect(await acquire(a1, "h1", terms)).toMatchObject({ ok: false, code: "WAGGLE_INVALID_MESSAGE", field });
+  expect((await gpu()).inUse).toBe(0);
 });
 
 it("status shows each resource: slots, in use, waiting, utilisation, α", async () => {

@@ -27,7 +27,7 @@ import { digestOf } from "../../result-digest.ts";
 import { Planner } from "../../scheduling/planner.ts";
 import { Wake } from "../../scheduling/wake.ts";
 import { findOpen } from "../../state/agent-rows.ts";
-import type { Event, EventOf } from "../../state/event.ts";
+import type { Event, EventOf, SlotUse } from "../../state/event.ts";
 import { IndexedHeap } from "../../state/indexed-heap.ts";
 import { slotLeaseKey } from "../../state/slot-key.ts";
 import { slotLeasesOf } from "../../state/slot-rows.ts";
@@ -285,9 +285,13 @@ export class Playback {
         return { ...command, round: this.#state.taskById.get(command)?.round ?? command.round };
       case "RetryTask":
         return { ...command, round: (this.#state.endedById.get(command)?.round ?? command.round - 1) + 1 };
-      case "AcquireSlots":
+      case "TouchSlots":
+        return undefined;
+      case "AcquireSlots": {
         this.#asksFor(command, at);
-        return command;
+        const { idleTimeoutMs: _, ...request } = command; // held as long as recorded, touched or not
+        return request;
+      }
       default:
         return command;
     }
@@ -433,9 +437,9 @@ export class Playback {
   }
 
   #holds(lease: Pick<EventOf<"SlotGranted">, "agent" | "incarnation" | "handle">, grantedAt: number): void {
-    const holdMs = this.#recording.leaseByKey.get(slotLeaseKey(lease))?.holdMs;
+    const { holdMs, usage } = this.#recording.leaseByKey.get(slotLeaseKey(lease)) ?? {};
     if (holdMs !== undefined)
-      this.#schedule(Math.max(grantedAt + holdMs, this.#at + 1), () => releaseOf(lease));
+      this.#schedule(Math.max(grantedAt + holdMs, this.#at + 1), () => releaseOf(lease, usage));
   }
 
   /** A recorded request that was withdrawn is withdrawn after the same time, if it still waits. */
@@ -463,12 +467,17 @@ function identityOf({ agent, incarnation: of, project, task, attempt, token }: O
   return { agent, incarnation: of, project, task, attempt, token };
 }
 
-function releaseOf({
-  agent,
-  incarnation: of,
-  handle,
-}: Pick<EventOf<"SlotGranted">, "agent" | "incarnation" | "handle">): Command {
-  return { type: "ReleaseSlots", agent, incarnation: of, handle };
+function releaseOf(
+  { agent, incarnation: of, handle }: Pick<EventOf<"SlotGranted">, "agent" | "incarnation" | "handle">,
+  usage?: SlotUse,
+): Command {
+  return {
+    type: "ReleaseSlots",
+    agent,
+    incarnation: of,
+    handle,
+    ...(usage === undefined ? {} : { usage }),
+  };
 }
 
 function joinLike(row: AgentRow): CommandOf<"JoinAgent"> {

@@ -10,7 +10,7 @@ import type { RecordedBatch } from "../../core/reproduction.ts";
 import { jitterOf } from "../../core/retry.ts";
 import { encodeState } from "../../core/snapshot/encode.ts";
 import { type AgentId, attemptKey, type Instant, type TaskRef, taskKey } from "../../ids.ts";
-import type { Event, EventOf } from "../../state/event.ts";
+import type { Event, EventOf, SlotUse } from "../../state/event.ts";
 import type { Refusal } from "../../state/hold.ts";
 import { passTo } from "../../state/journal-time.ts";
 import { slotLeaseKey } from "../../state/slot-key.ts";
@@ -59,6 +59,8 @@ export interface RecordedLease {
   holdMs: number | undefined;
   /** From the request to its withdrawal, ms; undefined: never withdrawn. */
   patienceMs: number | undefined;
+  /** As reported with the release. */
+  usage: SlotUse | undefined;
 }
 
 /** Means of a kind's completed attempts. */
@@ -205,7 +207,11 @@ export class Recorder {
       case "SlotGranted":
         this.#leaseByKey.set(
           slotLeaseKey(event),
-          this.#leaseByKey.get(slotLeaseKey(event)) ?? { holdMs: undefined, patienceMs: undefined },
+          this.#leaseByKey.get(slotLeaseKey(event)) ?? {
+            holdMs: undefined,
+            patienceMs: undefined,
+            usage: undefined,
+          },
         );
         return this.#input(event, [event], 0, at);
       case "SlotReleased":
@@ -282,9 +288,10 @@ export class Recorder {
     return attempt;
   }
 
-  #noteReleased({ agent, handle }: EventOf<"SlotReleased">, at: Instant): void {
+  #noteReleased({ agent, handle, usage }: EventOf<"SlotReleased">, at: Instant): void {
     const row = findSlotLease(this.#state, agent, handle);
     const lease = this.#lease(agent, handle);
+    lease.usage = usage;
     if (row?.grantedAt !== undefined) lease.holdMs = at - row.grantedAt;
   }
 
@@ -298,7 +305,7 @@ export class Recorder {
 
   #lease(agent: AgentId, handle: EventOf<"SlotReleased">["handle"]): RecordedLease {
     const key = slotLeaseKey({ agent, handle });
-    const known = this.#leaseByKey.get(key) ?? { holdMs: undefined, patienceMs: undefined };
+    const known = this.#leaseByKey.get(key) ?? { holdMs: undefined, patienceMs: undefined, usage: undefined };
     this.#leaseByKey.set(key, known);
     return known;
   }
