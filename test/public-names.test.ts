@@ -36,6 +36,7 @@ it("the root has the calls, the handlers and the errors, at most 45", () => {
       "WaggleError",
       "WaitTimedOutError",
       "connect",
+      "currentAttempt",
       "defineKind",
       "execHandler",
       "httpHandler",

@@ -518,8 +518,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/state/budget-rows.ts",
     edits: [
       {
-        find: "owner.ledger.reserved += attempt.tokensReserved;",
-        replace: "owner.ledger.reserved += 2 * attempt.tokensReserved;",
+        find: "ledger.reserved += tokens;",
+        replace: "ledger.reserved += 2 * tokens;",
       },
     ],
   },
