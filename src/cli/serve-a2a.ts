@@ -73,7 +73,8 @@ async function serveA2a(context: VerbContext, flags: A2aFlags): Promise<ExitCode
       { field: "--listen" },
     );
   const { serveA2a: serve } = await loadA2aServer();
-  return await withSwarm(context, async (connection) => {
+  return await withSwarm(context, async (swarm) => {
+    const connection = swarm.project(settings.project);
     const server = await serve({
       ...{ connection, swarm: settings.swarm, kinds, version: packageVersion(), publicUrl, token, logger },
       ...listen,

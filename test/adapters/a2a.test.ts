@@ -280,6 +280,20 @@ describe("waggle serve a2a", () => {
     await guarded.process.kill("SIGINT");
   });
 
+  it("shows nothing of other projects", async () => {
+    const task = await send("of the default project");
+    const other = await serve("--kind", "echo", "--project", "other");
+    const red = await new ClientFactory().createFromUrl(other.url);
+    await expect(red.getTask({ tenant: "", id: task.id })).rejects.toThrow("WAGGLE_UNKNOWN_TASK");
+    await expect(red.cancelTask({ tenant: "", id: task.id, metadata: {} })).rejects.toThrow("UNKNOWN_TASK");
+    const page = await red.listTasks({
+      ...{ tenant: "", contextId: "", status: TaskState.TASK_STATE_UNSPECIFIED, pageToken: "" },
+      statusTimestampAfter: undefined,
+    });
+    expect(page.tasks).toEqual([]);
+    await other.process.kill("SIGINT");
+  });
+
   it("says when its port is taken", async () => {
     const port = new URL(served.url).port;
     const { code, stderr } = await workplace.run(

@@ -18,7 +18,7 @@ import {
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
 import type { A2ARequestHandler, ServerCallContext } from "@a2a-js/sdk/server";
-import type { Swarm } from "../../client/swarm.ts";
+import type { ProjectSwarm } from "../../client/swarm.ts";
 import type { TaskHandle } from "../../client/task-handle.ts";
 import type { AcceptedTaskStatus } from "../../client/task-stories.ts";
 import { WaggleError } from "../../errors.ts";
@@ -45,12 +45,13 @@ type Params<Method extends keyof A2ARequestHandler> = Parameters<A2ARequestHandl
 export const GONE = "waggle.gone";
 
 export class SwarmRequestHandler implements A2ARequestHandler {
-  readonly #swarm: Swarm;
+  /** Of one project: no client sees tasks of others. */
+  readonly #swarm: ProjectSwarm;
   readonly #card: CardOptions;
   /** Contexts that clients named, of the latest tasks. */
   readonly #contextById = new Map<string, string>();
 
-  constructor(swarm: Swarm, card: CardOptions) {
+  constructor(swarm: ProjectSwarm, card: CardOptions) {
     this.#swarm = swarm;
     this.#card = card;
   }
@@ -90,7 +91,7 @@ export class SwarmRequestHandler implements A2ARequestHandler {
       throw new UnsupportedOperationError(`task ${id} has ended: ask for it with GetTask`);
     const named = this.#named(id);
     yield { payload: { $case: "task", value: viewOf(named, stateFor(status.state)) } };
-    yield* feedOf(this.#swarm.task(id, { project: status.project }), named, goneOf(context));
+    yield* feedOf(this.#swarm.task(id), named, goneOf(context));
   }
 
   async getTask({ id }: Params<"getTask">): Promise<Task> {
@@ -99,8 +100,8 @@ export class SwarmRequestHandler implements A2ARequestHandler {
   }
 
   async cancelTask({ id }: Params<"cancelTask">): Promise<Task> {
-    const { project } = await this.#statusOf(id);
-    const { state } = await coded(() => this.#swarm.cancel(id, { project }));
+    await this.#statusOf(id);
+    const { state } = await coded(() => this.#swarm.cancel(id));
     if (state !== "cancelled") throw new TaskNotCancelableError(`task ${id} has ended before: ${state}`);
     return viewOf(this.#named(id), TaskState.TASK_STATE_CANCELED);
   }
@@ -196,9 +197,9 @@ export class SwarmRequestHandler implements A2ARequestHandler {
   }
 
   async #view(named: Named): Promise<Task> {
-    const { state, project } = await this.#statusOf(named.id);
+    const { state } = await this.#statusOf(named.id);
     if (!endStates.has(stateFor(state))) return viewOf(named, stateFor(state));
-    const handle = this.#swarm.task(named.id, { project });
+    const handle = this.#swarm.task(named.id);
     return endedView(named, await coded(() => handle.outcome({ timeoutMs: limits.askTimeoutMs })));
   }
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { A2A_VERSION_HEADER, AGENT_CARD_PATH, AgentCard, formatSSEEvent, SSE_HEADERS } from "@a2a-js/sdk";
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from "@a2a-js/sdk/server";
 import type { Logger } from "pino";
-import type { Swarm } from "../../client/swarm.ts";
+import type { ProjectSwarm } from "../../client/swarm.ts";
 import { InvalidConfigError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { CardOptions } from "./card.ts";
@@ -15,7 +15,8 @@ import { GONE, SwarmRequestHandler } from "./request-handler.ts";
 
 export interface A2aServerOptions extends Omit<CardOptions, "url" | "isGuarded">, GuardOptions {
   readonly swarm: string;
-  readonly connection: Swarm;
+  /** Of the project whose tasks are served. */
+  readonly connection: ProjectSwarm;
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;

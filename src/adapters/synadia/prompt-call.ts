@@ -148,20 +148,18 @@ class PromptCall {
   }
 
   #keep(text: string, attachments: readonly Attachment[]): void {
-    const bytes = [text, ...attachments.map(({ content }) => content)].reduce(
-      (sum, part) => sum + Buffer.byteLength(part),
-      0,
-    );
-    this.#bytes += bytes;
+    const files = attachments.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(attachments));
+    this.#bytes += Buffer.byteLength(text) + files;
     if (this.#bytes > limits.payloadBytesMax) {
       this.#note(`its answer has more than ${limits.payloadBytesMax / 1024} KiB`);
       this.#text = [];
       this.#attachments.length = 0;
       return;
     }
-    this.#text.push(text);
     this.#attachments.push(...attachments);
-    if (text !== "" && !this.#deps.signal.aborted) this.#deps.onText(text);
+    if (text === "") return;
+    this.#text.push(text);
+    if (!this.#deps.signal.aborted) this.#deps.onText(text);
   }
 
   /** Answers each query once. */
