@@ -190,7 +190,7 @@ async function handlerOf(flags: AgentFlags, { logger, shell, signal }: VerbConte
   if (a2a !== undefined) {
     const { openA2aAgent } = await loadA2aClient();
     const token = tokenFile === undefined ? undefined : tokenIn(tokenFile, shell.cwd);
-    return { handler: await openA2aAgent({ url: a2a, skill, token, logger, signal }) };
+    return { handler: await openA2aAgent({ url: a2a, skill, token, ...scope, logger, signal }) };
   }
   throw missing(
     "--exec COMMAND, --http URL, --mcp COMMAND or --a2a URL is required: how the agent runs an attempt",

@@ -28,6 +28,7 @@ import {
   InfrastructureError,
   InvalidInputError,
 } from "../../agent/handler.ts";
+import type { HoldScopeOption } from "../../agent/hold-options.ts";
 import { retryAfterMs } from "../../agent/retry-after.ts";
 import { systemClock } from "../../clock.ts";
 import { InvalidConfigError, messageOf } from "../../errors.ts";
@@ -43,6 +44,8 @@ export interface A2aAgentOptions {
   readonly skill: string | undefined;
   /** Sent as `Authorization: Bearer <token>`. */
   readonly token: string | undefined;
+  /** What 429 and 503 with a time put on hold. Default `agent`. */
+  readonly holdScope?: HoldScopeOption;
   readonly logger: Logger;
   /** Aborts the start. */
   readonly signal: AbortSignal;
@@ -245,7 +248,7 @@ function connectionErrorIn(error: unknown): string | undefined {
 }
 
 /** Adds the token and the version, and turns refusals for a time into infrastructure failures. */
-function fetchWith({ token, url }: A2aAgentOptions): typeof fetch {
+function fetchWith({ token, url, holdScope: scope = "agent" }: A2aAgentOptions): typeof fetch {
   return async (input, init) => {
     const headers = new Headers(init?.headers);
     headers.set(A2A_VERSION_HEADER, "1.0");
@@ -262,7 +265,7 @@ function fetchWith({ token, url }: A2aAgentOptions): typeof fetch {
     const hold = status === 429 || status === 503 ? waitMs : undefined;
     throw new InfrastructureError(`${new URL(url).host} answered ${status}`, {
       ...(hold === undefined ? {} : { retryAfterMs: hold }),
-      scope: "agent",
+      scope,
     });
   };
 }
