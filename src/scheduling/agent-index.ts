@@ -5,6 +5,7 @@
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { meetsNeeds } from "../state/needs.ts";
 import type { Policy } from "../state/policy.ts";
 import { queueKey } from "../state/queues.ts";
 import { type AgentRow, type HoldRow, runsTasks, type SwarmState, type TaskQueue } from "../state/state.ts";
@@ -119,7 +120,8 @@ export class AgentIndex {
     const ofKind = this.#poolsByKind.get(kind);
     if (ofKind === undefined) this.#poolsByKind.set(kind, [pool]);
     else ofKind.push(pool);
-    for (const { id } of this.#state.onlineByKind.get(kind)?.values() ?? []) {
+    for (const { id, labels } of this.#state.onlineByKind.get(kind)?.values() ?? []) {
+      if (!meetsNeeds(labels, needs)) continue;
       const contender = this.#sightingById.get(id)?.contender;
       if (contender !== undefined) pool.admit(contender);
     }
@@ -145,11 +147,7 @@ export class AgentIndex {
       const ofKind = this.#poolsByKind.get(pool.kind) ?? [];
       ofKind.splice(ofKind.indexOf(pool), 1);
       if (ofKind.length === 0) this.#poolsByKind.delete(pool.kind);
-      for (const { contender } of this.#sightingById.values()) {
-        if (contender === undefined) continue;
-        const at = contender.candidates.findIndex((candidate) => candidate.pool === pool);
-        if (at !== -1) contender.candidates.splice(at, 1);
-      }
+      pool.disband();
     }
   }
 

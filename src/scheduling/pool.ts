@@ -92,6 +92,14 @@ export class Pool implements Ranks {
     this.#stand(candidate, undefined);
   }
 
+  /** Takes all candidates from their agents, before the pool is dropped. */
+  disband(): void {
+    for (const candidate of this.#candidateById.values()) {
+      const { candidates } = candidate.contender;
+      candidates.splice(candidates.indexOf(candidate), 1);
+    }
+  }
+
   dismiss(candidate: Candidate): void {
     this.#candidateById.delete(candidate.agent.id);
     this.#withdraw(candidate);

@@ -85,6 +85,15 @@ describe("a task with needs", () => {
     for (const host of hosts) swarm.join(host, { labels: { host } });
     for (const host of hosts) swarm.submit(`for-${host}`, { needs: { host } });
     expect(told(swarm.plan())).toEqual(hosts.map((host) => `for-${host}→${host}`));
+    // One after the other: pools of hosts without tasks are dropped for new ones, and made again.
+    for (const round of [1, 2]) {
+      for (const host of hosts) {
+        swarm.complete(round === 1 ? `for-${host}` : `again-${host}`);
+        const id = round === 1 ? `again-${host}` : `last-${host}`;
+        swarm.submit(id, { needs: { host } });
+        expect(told(swarm.plan())).toEqual([`${id}→${host}`]);
+      }
+    }
     expect(checkAfterTurn(swarm.state)).toEqual([]);
   });
 });

@@ -394,6 +394,11 @@ const occurrenceByTrim: Partial<Record<TrimReason, Occurrence>> = {
 
 function occurrenceOf(event: Event): Occurrence | undefined {
   if (event.type === "AgentLeft" && event.reason === "lapsed") return "agent-lost";
+  if (event.type === "TaskAssigned") {
+    const { decidedBy, ineligible } = event.receipt;
+    if (decidedBy === "affinity") return "agent-of-an-affinity";
+    return (ineligible.label ?? 0) > 0 ? "agent-without-labels" : undefined;
+  }
   if (event.type === "HoldEnded") return event.reason === "probed" ? "hold-probed" : undefined;
   if (event.type === "SlotReleased" && event.reason === "idle") return "slot-taken-back-for-idleness";
   if (event.type === "AuditTrimmed") return occurrenceByTrim[event.reason];

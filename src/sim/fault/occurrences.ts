@@ -38,6 +38,8 @@ export const occurrenceNames = [
   "agent-suspended",
   "hold-placed",
   "hold-probed",
+  "agent-without-labels",
+  "agent-of-an-affinity",
   "attempt-timed-out",
   "attempt-revoked",
   "task-rescheduled",
