@@ -31,6 +31,7 @@ const schemaByVerb: Readonly<Record<string, z.ZodType>> = {
   chunk: schemas.chunksSchema,
   result: schemas.resultRequestSchema,
   acquire: slots.acquireRequestSchema,
+  touch: slots.touchRequestSchema,
   release: slots.releaseRequestSchema,
   submit: schemas.submitRequestSchema,
   await: schemas.awaitRequestSchema,
@@ -161,6 +162,30 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
           except w.WaggleError as error: say(error.code)
     `);
     expect(printed).toEqual([["WAGGLE_ACQUIRE_TIMED_OUT"], [1], ["WAGGLE_UNKNOWN_RESOURCE"]]);
+  });
+
+  it("says what slots are for, touches them, and settles their tokens", async () => {
+    await swarm.setProject("acme", { budget: { tokens: 1_000, windowMs: 60_000 } });
+    const printed = await python(`
+      import waggledance as w
+      of = lambda: next(p["budget"] for p in swarm.query("status")["projects"] if p["project"] == "acme")
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.acquire("gpu", tokens=600, project="acme", user="ann", label="report", as_="analyst", idle_timeout=5) as slot:
+              holder = swarm.query("status")["resources"][0]["holders"][0]
+              say(*(holder[name] for name in ("as", "label", "project", "user", "tokens")), "idleAt" in holder)
+              say(of()["reserved"], slot.touch())
+              slot.report(100)
+              slot.report(20, partial=True)
+          say(of()["reserved"], of()["spent"])
+          try: swarm.acquire("gpu", tokens=2000, project="acme")
+          except w.WaggleError as error: say(error.code)
+    `);
+    expect(printed).toEqual([
+      ["analyst", "report", "acme", "ann", 600, true],
+      [600, true],
+      [0, 120],
+      ["WAGGLE_OVER_BUDGET"],
+    ]);
   });
 
   it("puts itself on hold where a quota refuses the work", async () => {

@@ -98,9 +98,9 @@ class Attempt:
         """Adds used tokens: the project's budget is charged with the sum."""
         self.tokens = (self.tokens or 0) + count
 
-    def acquire(self, *resources, weight=1, timeout=None):
+    def acquire(self, *resources, **terms):
         """As `Swarm.acquire`, for this attempt: at its end, its slots are released."""
-        slot = self.agent.acquire(*resources, weight=weight, timeout=timeout)
+        slot = self.agent.acquire(*resources, **terms)
         self.slots.append(slot)
         return slot
 
@@ -146,12 +146,20 @@ class Slot:
 
     def __init__(self, agent, handle, resources):
         self.agent, self.handle, self.resources = agent, handle, resources
-        self.granted, self.lost, self.reason = threading.Event(), threading.Event(), None
+        self.granted, self.lost, self.reason, self.usage = threading.Event(), threading.Event(), None, {}
+
+    def report(self, tokens, *, partial=False):
+        """Adds tokens used; the sum is charged at the release. `partial`: the work was cut off."""
+        self.usage = {"usage": {"tokens": self.usage.get("usage", {}).get("tokens", 0) + tokens, **({"partial": True} if partial else {})}}
+
+    def touch(self):
+        """Starts the idle time anew: call it a few times per idle time. @returns whether the slots are held"""
+        return self.agent.ask("touch", {"handle": self.handle})["state"] == "held"
 
     def release(self):
         """Idempotent. @raises WaggleError when no leader answers"""
         if self.agent.slots.pop(self.handle, None):
-            self.agent.ask("release", {"handle": self.handle})
+            self.agent.ask("release", {"handle": self.handle, **self.usage})
 
     def __enter__(self):
         return self
@@ -340,12 +348,12 @@ class Agent:
             elif time.monotonic() - self.confirmed_at > self.ttl * SAFE_SHARE:
                 self.abort()  # another agent may have the attempts by now
 
-    def acquire(self, *resources, weight=1, timeout=None):
+    def acquire(self, *resources, weight=1, timeout=None, idle_timeout=None, as_=None, **terms):
         slot = Slot(self, fresh(), resources)
         self.slots[slot.handle] = slot
-        wish = {"handle": slot.handle, "resources": list(resources), "weight": weight, "holder": slot.handle}
-        if timeout is not None:
-            wish["timeoutMs"] = round(timeout * 1000)
+        times = {"timeoutMs": timeout and round(timeout * 1000), "idleTimeoutMs": idle_timeout and round(idle_timeout * 1000)}
+        wish = {"handle": slot.handle, "resources": list(resources), "weight": weight, "holder": slot.handle, "as": as_, **times, **terms}
+        wish = {name: each for name, each in wish.items() if each is not None}
         try:
             answer = self.ask("acquire", wish)["answer"]
             if not answer["ok"]:

@@ -271,13 +271,14 @@ class Swarm:
         self.agents.append(agent)
         return agent
 
-    def acquire(self, *resources, weight=1, timeout=None):
-        """Slots, all or none, in competition with the whole swarm: `with swarm.acquire("gpt-4o"): …`.
+    def acquire(self, *resources, **terms):
+        """Slots, all or none, in competition with the whole swarm: `with swarm.acquire("gpt-4o"): …`. `terms`: weight, timeout,
+        idle_timeout (seconds), tokens and project (a budget), user, label, as_ (a queue of its own, as LOCO's agent id).
 
         @raises WaggleError WAGGLE_ACQUIRE_TIMED_OUT after `timeout` seconds; of the refusal"""
         with self.lock:
             self.holder = self.holder or self.agent([], None)
-        return self.holder.acquire(*resources, weight=weight, timeout=timeout)
+        return self.holder.acquire(*resources, **terms)
 
     def ended(self, outcome):
         if task := self.tasks.pop((outcome["project"], outcome["task"]), None):
