@@ -16,7 +16,9 @@ async function ask(prompt: string): Promise<string> {
 }
 
 async function summarize(prompt: string): Promise<void> {
-  await using slot = await swarm.acquire("gpt-4o", { weight: prompt.length, timeoutMs: 30_000 });
+  // `label` shows in `waggle resource show gpt-4o`; `tokens` and `project` would reserve tokens of a budget.
+  const options = { weight: prompt.length, label: `summarize ${prompt}`, timeoutMs: 30_000 };
+  await using slot = await swarm.acquire("gpt-4o", options);
   console.log(`${prompt}: has a slot`);
   if (slot.signal.aborted) return; // lost meanwhile: another process may have the slot
   console.log(`${prompt}: ${await ask(prompt)}`);
