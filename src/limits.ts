@@ -555,6 +555,8 @@ export const limits = {
   /** A client sends at most so many touches per idle time of a slot. */
   slotTouchesPerIdleTime: 4,
   slotLabelCharactersMax: 128,
+  /** Expected tokens of a slot lease: more than any call of a model uses, and sums stay exact. */
+  tokensPerSlotLeaseMax: 40_000_000,
   /** Idle time of a slot that a model's call holds, from chunk to chunk: the clients of OpenAI and Anthropic wait as
    *  long for an answer. */
   callIdleMs: 10 * 60_000,
@@ -1194,9 +1196,11 @@ assert(
 );
 assert(
   Number.isSafeInteger(
-    limits.agentsMax * limits.maxConcurrentMax * 2 * limits.tokensPerAttemptMax + limits.tokensMax,
+    limits.agentsMax * limits.maxConcurrentMax * 2 * limits.tokensPerAttemptMax +
+      limits.agentsMax * limits.slotLeasesPerAgentMax * limits.tokensPerSlotLeaseMax +
+      limits.tokensMax,
   ),
-  "a whole budget plus the reservations of all attempts is an exact integer",
+  "a whole budget plus the reservations of all attempts and slots is an exact integer",
 );
 assert(
   limits.historyStepMs * limits.windowBuckets <= limits.budgetWindowMsMin &&

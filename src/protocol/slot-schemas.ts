@@ -56,7 +56,10 @@ export const acquireRequestSchema = z.object({
     .max(limits.acquireTimeoutMsMax)
     .optional()
     .describe("maximum wait; absent: the request waits until it is granted or released"),
-  tokens: tokens
+  tokens: z
+    .int()
+    .min(0)
+    .max(limits.tokensPerSlotLeaseMax)
     .optional()
     .describe(
       "expected tokens: budgets and rates reserve them while the slots are held, and charge them without a report",
