@@ -217,6 +217,31 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await context.close();
   });
 
+  it("shows a task's needs and attributes, and finds tasks by an attribute", async () => {
+    const { swarm } = lively;
+    const needs = { gpu: ["a100", "h100"] };
+    await swarm.submit({
+      id: "needy",
+      kind: "unserved",
+      needs,
+      affinity: "s-1",
+      attributes: { ticket: "OPS-17" },
+    });
+    const { page, context, complaints } = await opened("/tasks/default/needy");
+    const facts = page.locator("dl.facts").first();
+    for (const fact of ["gpu=a100,h100", "s-1"]) await facts.getByText(fact, { exact: true }).waitFor();
+    await facts.getByRole("link", { name: "OPS-17" }).click();
+    await page.getByText("waggle tasks --attribute ticket=OPS-17").waitFor();
+    await page.getByRole("listitem").filter({ hasText: "needy" }).waitFor();
+    expect(await page.getByRole("searchbox", { name: "attribute" }).inputValue()).toBe("ticket=OPS-17");
+    await page.getByRole("searchbox", { name: "attribute" }).fill("ticket=none");
+    await page.getByRole("searchbox", { name: "attribute" }).press("Enter");
+    await page.getByText("No task matches").waitFor();
+    await swarm.cancel("needy");
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
   it("reschedules a waiting task", async () => {
     await lively.swarm.submit({ id: "tomorrow", kind: "unserved" });
     const { page, context, complaints } = await opened("/tasks/default/tomorrow");
