@@ -401,7 +401,8 @@ function claimsOf(state: SwarmState, row: AgentRow, events: readonly Event[], fr
   const gone = new Set<string>();
   let confirmed: number | undefined;
   let isResponsive = false;
-  for (const event of claimed(row.id, events, from)) {
+  const numberOf = (event: LostEvent) => findOpen(state, row, event)?.number ?? 0;
+  for (const event of claimed(row.id, { events, from, numberOf })) {
     switch (event.type) {
       case "AgentFoundAhead":
       case "AssignmentsConfirmed":
@@ -417,7 +418,7 @@ function claimsOf(state: SwarmState, row: AgentRow, events: readonly Event[], fr
         gone.add(event.handle);
         break;
       default:
-        lost.set(attemptKey(event), findOpen(state, row, event)?.number ?? 0);
+        lost.set(attemptKey(event), numberOf(event));
     }
   }
   const leases = slotLeasesOf(state, row.id).filter(({ handle }) => !gone.has(handle));
@@ -436,23 +437,40 @@ function seenBy(row: AgentRow, isResponsive: boolean, lost: Iterable<number>): n
   return row.unresponsive ? Math.max(0, ...lost) : row.confirmedNumber;
 }
 
+type LostEvent = EventOf<"AttemptFailed" | "TaskDeadLettered" | "AttemptReleased">;
+
 type ClaimedEvent =
   | EventOf<"AgentFoundAhead" | "AssignmentsConfirmed" | "AgentResponsive">
   | EventOf<"SlotWaitEnded" | "SlotReleased">
-  | EventOf<"AttemptFailed" | "TaskDeadLettered" | "AttemptReleased">;
+  | LostEvent;
 
-/** The events of one claim, in the order of the decision about it. */
-function* claimed(agent: AgentId, events: readonly Event[], from: number): Generator<ClaimedEvent> {
+interface ClaimSource {
+  readonly events: readonly Event[];
+  readonly from: number;
+  /** Number of an attempt's assignment. */
+  readonly numberOf: (event: LostEvent) => number;
+}
+
+/**
+ * The events of one claim, in the order of the decision about it. One claim ends attempts in order of their
+ * assignments: an earlier one after a later one is of a departure in the same batch.
+ */
+function* claimed(agent: AgentId, { events, from, numberOf }: ClaimSource): Generator<ClaimedEvent> {
   let last = 0;
   let lost = 0;
+  let lostNumber = 0;
   for (const event of events.slice(from)) {
     if (isReaction(event)) continue;
     const part = partOfClaim(agent, event);
     const isNext = part !== undefined && (part.number > last || (part.number === last && part.isRepeated));
     if (!isNext || part === undefined) return;
     last = part.number;
-    lost += part.number === LOST_PART ? 1 : 0;
-    if (lost > limits.closuresPerCommandMax) return;
+    if (part.number === LOST_PART) {
+      const number = numberOf(part.event as LostEvent);
+      lost += 1;
+      if (lost > limits.closuresPerCommandMax || number < lostNumber) return;
+      lostNumber = number;
+    }
     yield part.event;
   }
 }

@@ -8,7 +8,7 @@ import { kind, taskId } from "../../src/ids.ts";
 import { type Batch, decodeRecord } from "../../src/journal/records.ts";
 import type { Event } from "../../src/state/event.ts";
 import { emptyState } from "../../src/state/state.ts";
-import { history, Model } from "../support/random-history.ts";
+import { history, Model, type Wish } from "../support/random-history.ts";
 import { SlotModel, slotHistory } from "../support/random-slots.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
@@ -38,6 +38,30 @@ function reproduce(batches: readonly Batch[]) {
   return seen;
 }
 
+/** An agent no longer has its second attempt, and leaves in the same turn while it has the first. */
+const lostAndLeft = {
+  isExperienced: true,
+  turns: [
+    {
+      wishes: [
+        { what: "submit", pick: 0, detail: 0, number: 0 },
+        { what: "join", pick: 11, detail: 64, number: 0 },
+      ],
+      passMs: 0,
+    },
+    { wishes: [{ what: "submit", pick: 1, detail: 0, number: 1 }], passMs: 0 },
+    { wishes: [], passMs: 44 },
+    { wishes: [], passMs: 6 },
+    {
+      wishes: [
+        { what: "reconcile", pick: 15, detail: 249, number: 1 },
+        { what: "leave", pick: 15, detail: 0, number: 1 },
+      ],
+      passMs: 0,
+    },
+  ],
+} satisfies { isExperienced: boolean; turns: { wishes: Wish[]; passMs: number }[] };
+
 describe("a history decided once more", () => {
   it(
     "gives the same events, whatever happened",
@@ -49,7 +73,7 @@ describe("a history decided once more", () => {
           model.run(wanted);
           expect(reproduce(batchesOf(model.turns))).toMatchObject({ difference: undefined, withheld: 0 });
         }),
-        { numRuns: 200 },
+        { numRuns: 200, examples: [[lostAndLeft]] },
       );
     },
     historiesMs,
