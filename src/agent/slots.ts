@@ -40,8 +40,8 @@ export interface AcquireOptions {
    *  order. Default: each acquire is a holder of its own, and each handler is one. Inside a `wrap` without
    *  `holder`, the resources of the `wrap` must come first in name order. */
   readonly holder?: string;
-  /** Expected tokens, a whole number from 0 to 40,000,000. Budgets, and rates of the agent's type and of types named as the
-   *  resources, reserve the tokens while the slot is held. Without room for them, the request waits as a task
+  /** Expected tokens, a whole number from 0 to 40,000,000. Budgets, and rates of the agent's type and of types named as
+   *  the resources, reserve the tokens while the slot is held. Without room for them, the request waits as a task
    *  does. Charged at the release unless `report` names the use. Default: none. */
   readonly tokens?: number;
   /** Whose budget is charged, beside the swarm's. Default: the connection's project where `tokens` is given. In a
