@@ -53,8 +53,10 @@ export class AgentIndex {
     for (const id of state.agentById.keys()) this.touch(id);
   }
 
-  /** Reads the agent's row after a change. */
+  /** Reads the agent's row after a change. A hold that is placed and ended between two rounds is seen here: the agent
+   *  may have been read in between. */
   touch(agent: AgentId): void {
+    if (this.#holdChanges !== this.#state.holds.changes) this.#lookAtHolds();
     this.#renew(this.#sightingById.get(agent) ?? this.#sight(agent));
   }
 

@@ -58,6 +58,23 @@ interface Wanted {
   turns: { wishes: Wish[]; passMs: number }[];
 }
 
+/** An agent's refusal places a hold, and an operator ends the hold in the same turn: the agent gets the task again. */
+const heldAndUnheld: Wanted = {
+  isExperienced: false,
+  turns: [
+    { wishes: [{ what: "submit", pick: 0, detail: 425, number: 0 }], passMs: 0 },
+    { wishes: [{ what: "join", pick: 14, detail: 0, number: 0 }], passMs: 0 },
+    {
+      wishes: [
+        { what: "result", pick: 0, detail: 303, number: 7 },
+        { what: "set", pick: 21, detail: 558, number: 0 },
+      ],
+      passMs: 0,
+    },
+    { wishes: [], passMs: 0 },
+  ],
+};
+
 /** A project is configured, and removed while it has no live tasks: rarely drawn. */
 const projectRemoved: Wanted = {
   isExperienced: false,
@@ -117,7 +134,7 @@ it(
           expect(describeState(replayed)).toEqual(describeState(turns.state));
         for (const { type } of turns.events) seen.set(type, (seen.get(type) ?? 0) + 1);
       }),
-      { numRuns: 1_500, examples: [[forgottenAndSubmittedAgain], [projectRemoved]] },
+      { numRuns: 1_500, examples: [[forgottenAndSubmittedAgain], [projectRemoved], [heldAndUnheld]] },
     );
     // The histories covered everything, except rare events and the shell's decisions.
     expect(eventTypes.filter((type) => !seen.has(type))).toEqual([]);
