@@ -118,16 +118,17 @@ export class ModelCalls {
     const refusal = refusalIn(error, Date.now());
     // A provider charges nothing for a call that it refused.
     if (refusal !== undefined) lease.note({ inputTokens: 0, outputTokens: 0 });
+    const outcome = refusal?.status === 429 ? await this.#hold(lease, refusal, error) : undefined;
     lease.end({ partial: refusal === undefined });
-    return refusal?.status === 429 ? ((await this.#hold(lease, refusal, error)) ?? error) : error;
+    return outcome ?? error;
   }
 
   /** As `failed`, for an answer of HTTP. @throws InfrastructureError inside a handler */
   async refused(lease: Lease, { status, headers }: Response): Promise<void> {
     lease.note({ inputTokens: 0, outputTokens: 0 });
+    const error =
+      status === 429 ? await this.#hold(lease, refusalOf(status, headers, Date.now()), undefined) : undefined;
     lease.end();
-    if (status !== 429) return;
-    const error = await this.#hold(lease, refusalOf(status, headers, Date.now()), undefined);
     if (error !== undefined) throw error;
   }
 
@@ -173,7 +174,8 @@ export class ModelCalls {
     return await attempt.acquire(resource, { ...rest, holder: randomUUID() });
   }
 
-  /** @returns the error to throw inside a handler, which places the hold; undefined elsewhere */
+  /** Before the slot is released: the release of a probe would end the hold, and let all waiting calls run.
+   *  @returns the error to throw inside a handler, which places the hold; undefined elsewhere */
   async #hold(
     { attempt, model, resource }: Lease,
     { retryAfterMs }: Refusal,
@@ -195,7 +197,8 @@ export class ModelCalls {
   /** A hold needs an operator's rights. Without them the framework's own back-off is all there is. */
   async #askForHold(resource: string, retryAfterMs: number): Promise<void> {
     try {
-      await this.#swarm.hold({ resource }, { forMs: Math.max(limits.holdMsMin, retryAfterMs) });
+      const forMs = Math.max(limits.holdMsMin, retryAfterMs);
+      await this.#swarm.hold({ resource }, { forMs, lengthen: true });
     } catch (error) {
       const sentence = `${resource} is not on hold after a 429: ${messageOf(error)}`;
       process.emitWarning(sentence, { code: "WAGGLE_NO_HOLD", type: "WaggleWarning" });

@@ -165,7 +165,7 @@ export class Slots {
     const order: AcquireOrder =
       attempt === undefined
         ? { holder: `acquire-${key}`, ...asked, key }
-        : { holder: attempt.holder, ...withoutAccount(asked, attempt.task), key };
+        : { ...withoutAccount(asked, attempt.task), holder: holderWithin(attempt.holder, asked.holder), key };
     const givenUp = this.#aborts.linkedTo(...giveUps);
     try {
       return await new Promise<Slot>((resolve, reject) => {
@@ -290,6 +290,11 @@ export class Slots {
     this.#keysMade += 1;
     return `s${this.#keysMade}`;
   }
+}
+
+/** The leader reads the attempt from the beginning: it judges holds, and names the task, by the attempt. */
+function holderWithin(attempt: string, own: string | undefined): string {
+  return own === undefined ? attempt : `${attempt}/${own}`;
 }
 
 class HeldSlot implements Slot {

@@ -160,6 +160,8 @@ export interface HoldOptions extends AskOptions {
   /** Time from now, ms, 100 to 604,800,000 (7 days). */
   readonly forMs?: number;
   readonly until?: Date | number;
+  /** Keeps a hold in force that ends later, as after a refusal by a provider. Default false: the new time counts. */
+  readonly lengthen?: boolean;
 }
 
 /** A hold as placed. */
@@ -288,10 +290,10 @@ export class Operations implements SwarmOperations {
   }
 
   async hold(target: HoldTargetOption, given: HoldOptions): Promise<Setting<Hold>> {
-    const { forMs, until, ...options } = readHoldOptions("hold", given);
+    const { forMs, until, lengthen, ...options } = readHoldOptions("hold", given);
     if ((forMs === undefined) === (until === undefined))
       throw new InvalidMessageError("hold: name either forMs or until", { field: "forMs" });
-    const message = { v: 1, ...holdTargetOf("hold", target), forMs, until };
+    const message = { v: 1, ...holdTargetOf("hold", target), forMs, until, lengthen };
     return await this.#set("hold", message, holdAnswerSchema, options);
   }
 
@@ -388,7 +390,12 @@ const readRemoveRateOptions = readerOf<RemoveRateOptions>({
 
 const readHoldOptions = readerOf<HoldOptions>({
   ...askRules,
-  each: { ...askRules.each, forMs: holdRequestSchema.shape.forMs, until: instant },
+  each: {
+    ...askRules.each,
+    forMs: holdRequestSchema.shape.forMs,
+    until: instant,
+    lengthen: holdRequestSchema.shape.lengthen,
+  },
   otherwise: { for: "forMs", retryAfterMs: "forMs" },
   example: "{ forMs: 600_000 }",
 });

@@ -247,6 +247,8 @@ export type SettingsCommand =
       readonly type: "PlaceHold";
       readonly forMs?: number;
       readonly until?: Instant;
+      /** Keeps a hold in force that ends later. */
+      readonly lengthen?: boolean;
     } & HoldTarget)
   | ({ readonly type: "EndHold" } & HoldTarget);
 

@@ -2,12 +2,13 @@
 // (scheduling/hold.ts).
 
 import { InvalidValueError } from "../errors.ts";
-import type { Instant } from "../ids.ts";
+import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Event, HoldEndReason } from "../state/event.ts";
-import type { HoldTarget, Refusal } from "../state/hold.ts";
-import { findHold, holdsProbedBy, holdsProbedByLease } from "../state/hold-rows.ts";
+import type { HoldProbe, HoldTarget, Refusal } from "../state/hold.ts";
+import { findHold, holdsProbedBy, holdsProbedByLease, judgingAttempt } from "../state/hold-rows.ts";
 import { nearMisses } from "../state/near-miss.ts";
+import { findSlotLease } from "../state/slot-rows.ts";
 import type { HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import type { CommandOf, ReportedRefusal } from "./command.ts";
 import type { Decision } from "./decision.ts";
@@ -34,16 +35,40 @@ export function endsOfProbedLease(state: SwarmState, lease: SlotLeaseRow): reado
     .map((hold) => ended(hold, "probed"));
 }
 
+/** The ends of the holds that an attempt probed with slots it released, when it asks for more. An attempt that goes on
+ *  was not refused. Its request would otherwise wait for the end of the attempt. */
+export function endsOfOwnProbe(
+  state: SwarmState,
+  request: { readonly agent: AgentId; readonly holder?: string | undefined },
+  resources: Iterable<ResourceName>,
+): readonly Event[] {
+  if (state.holds.resource.size === 0) return [];
+  const { agent, holder } = request;
+  const number = judgingAttempt(state, { agent, holder })?.number;
+  if (number === undefined) return [];
+  return [...resources]
+    .map((name) => findHold(state, { on: "resource", name }))
+    .filter((hold) => hold !== undefined)
+    .filter(({ probe }) => probe?.agent === agent && probe.number === number && !isHeld(state, probe))
+    .map((hold) => ended(hold, "probed"));
+}
+
+function isHeld(state: SwarmState, { agent, handle }: HoldProbe): boolean {
+  return handle !== undefined && findSlotLease(state, agent, handle) !== undefined;
+}
+
 export function decidePlaceHold(
   state: SwarmState,
-  { on, name, forMs, until }: CommandOf<"PlaceHold">,
+  { on, name, forMs, until, lengthen }: CommandOf<"PlaceHold">,
   at: Instant,
 ): Decision {
   requireTarget(state, { on, name });
-  const end = endOf({ forMs, until }, at);
+  const asked = endOf({ forMs, until }, at);
   const current = findHold(state, { on, name });
+  const inForce = current?.timer === undefined ? undefined : current.until;
+  const end = lengthen === true && inForce !== undefined && inForce > asked ? inForce : asked;
   const settings = { on, name, until: end };
-  const isSame = current?.timer !== undefined && current.until === end;
+  const isSame = inForce === end;
   const placed: Event = { type: "HoldPlaced", on, name, until: end, by: "operator" };
   const events = isSame ? [] : [...roomFor(state, { on, name }), placed];
   return { events, reply: { kind: "set", settings, changed: events.length > 0 } };

@@ -21,7 +21,7 @@ import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import { hasRoomForProject } from "../state/task-rows.ts";
 import { isDeclared, rejectionBy } from "./admission.ts";
 import type { Command, ListedSlots, Reply, SlotCorrections, SlotTerms } from "./command.ts";
-import { endsOfProbedLease } from "./decide-hold.ts";
+import { endsOfOwnProbe, endsOfProbedLease } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
 
 type AcquireSlots = Extract<Command, { type: "AcquireSlots" }>;
@@ -56,8 +56,9 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
   }
   const { timeoutMs } = command;
   const deadline = timeoutMs === undefined ? {} : { deadline: (at + timeoutMs) as Instant };
+  const ends = endsOfOwnProbe(state, command, needs.keys());
   return {
-    events: [...opened, { type: "SlotAwaited", ...slotLease, ...deadline }],
+    events: [...opened, { type: "SlotAwaited", ...slotLease, ...deadline }, ...ends],
     reply: { kind: "slot-awaited", handle },
   };
 }

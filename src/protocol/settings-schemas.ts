@@ -220,6 +220,10 @@ export const holdRequestSchema = z.object({
     .optional()
     .describe("time from now, ms; one of `forMs` and `until` is required"),
   until: instantSchema.optional().describe("end of the hold, at most 7 days from now"),
+  lengthen: z
+    .boolean()
+    .optional()
+    .describe("true: a hold in force that ends later is kept as it is; default false"),
 });
 export const unholdRequestSchema = z.object({ v: version, ...holdTarget });
 export const settingsQuerySchema = z.object({

@@ -136,7 +136,7 @@ export function openLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
     const hold = state.holds.resource.get(resource);
     if (hold === undefined) continue;
     assert(phaseOf(hold) === "due", `resource ${resource} is on hold, and is probed once at a time`);
-    const attempt = attemptOf(state, lease);
+    const attempt = judgingAttempt(state, lease);
     const { agent, handle } = lease;
     hold.probe = { agent, handle, ...(attempt === undefined ? {} : { number: attempt.number }) };
   }
@@ -148,12 +148,25 @@ export function closeLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
     if (hold.probe?.number === undefined) hold.probe = undefined;
 }
 
-/** The running attempt whose handler acquired the lease: a handler's holder is `incarnation.assignment number`. */
-export function attemptOf(state: SwarmState, { agent, holder }: SlotLeaseRow): OpenAttempt | undefined {
+/** The running attempt whose handler acquired the lease. A handler's holder is `incarnation.assignment number`, and a
+ *  holder of its own within the handler is `incarnation.assignment number/name`. */
+export function attemptOf(
+  state: SwarmState,
+  { agent, holder }: Pick<SlotLeaseRow, "agent" | "holder">,
+): OpenAttempt | undefined {
   if (holder === undefined) return undefined;
+  const [acquirer] = holder.split("/", 1);
   for (const open of state.agentById.get(agent)?.open.values() ?? [])
-    if (open.state !== "revoked" && `${open.incarnation}.${open.number}` === holder) return open;
+    if (open.state !== "revoked" && `${open.incarnation}.${open.number}` === acquirer) return open;
   return undefined;
+}
+
+/** The attempt whose end judges a probe. A holder of its own within a handler is judged by its release. */
+export function judgingAttempt(
+  state: SwarmState,
+  lease: Pick<SlotLeaseRow, "agent" | "holder">,
+): OpenAttempt | undefined {
+  return lease.holder?.includes("/") === true ? undefined : attemptOf(state, lease);
 }
 
 /** Whether a resource may be granted now; as the probe, while its hold is due. */

@@ -162,17 +162,21 @@ describe("a stream", () => {
   });
 });
 
-it("calls of one attempt run side by side, on one resource", async () => {
+it("calls of one attempt run side by side, on one resource, and name its task", async () => {
   const { calls: model, resource } = await calls();
   await swarm.setResource(resource, { slots: 2 });
   const both = new Gate();
   let running = 0;
+  let holders: unknown;
   const ask = async () =>
     await model.once(
       call,
       async () => {
         running += 1;
-        if (running === 2) both.open();
+        if (running === 2) {
+          holders = (await slotsOf(resource))?.holders;
+          both.open();
+        }
         await both.opened;
       },
       () => used,
@@ -181,8 +185,11 @@ it("calls of one attempt run side by side, on one resource", async () => {
     kinds: ["both"],
     handler: async () => void (await Promise.all([ask(), ask()])),
   });
-  const { tokens } = await (await swarm.submit({ kind: "both" })).result();
+  const task = await swarm.submit({ kind: "both" });
+  const { tokens } = await task.result();
   expect(tokens).toBe(2 * 107);
+  const served = expect.objectContaining({ task: expect.objectContaining({ task: task.id, attempt: 1 }) });
+  expect(holders).toEqual([served, served]);
   await agent.drain();
 });
 
@@ -221,6 +228,41 @@ describe("a used up quota", () => {
       ),
     ).rejects.toBe(error);
     expect((await slotsOf(resource))?.onHold).toBeUndefined();
+  });
+
+  it("places its hold before the slot is free, and shortens no hold of an operator", async () => {
+    const { calls: model, resource } = await calls();
+    const ask = async () =>
+      await model
+        .once(
+          call,
+          async () => await Promise.reject(refused({ "retry-after": "1" })),
+          () => used,
+        )
+        .catch(() => undefined);
+    await ask();
+    await swarm.hold({ resource }, { forMs: 100 });
+    await ask(); // the probe
+    const told: string[] = [];
+    for await (const { event } of swarm.events({ types: ["HoldPlaced", "SlotReleased", "HoldEnded"] }))
+      if ("resources" in event ? event.resources[0] === resource : "name" in event && event.name === resource)
+        told.push(event.type);
+    expect(told).toEqual(["HoldPlaced", "SlotReleased", "HoldPlaced", "HoldPlaced", "SlotReleased"]);
+    await swarm.unhold({ resource });
+    let longer = 0;
+    await model
+      .once(
+        call,
+        async () => {
+          const placed = await swarm.hold({ resource }, { forMs: 60_000 });
+          longer = placed.settings.until;
+          return await Promise.reject(refused({ "retry-after": "1" }));
+        },
+        () => used,
+      )
+      .catch(() => undefined);
+    const { holds = [] } = await swarm.status();
+    expect(holds.find(({ name }) => name === resource)).toMatchObject({ until: longer });
   });
 
   it("warns where the connection may not place a hold", async () => {

@@ -426,7 +426,7 @@ const swarmCalls: Calls<Swarm> = {
   },
   hold: {
     options: taking<HoldOptions>()<Swarm>(
-      { ...ask, forMs: wrong.whole, until: wrong.instant },
+      { ...ask, forMs: wrong.whole, until: wrong.instant, lengthen: [null, "yes", 1, {}] },
       (of, given) => of.hold({ agent: "a1" }, given),
       { forMs: 1_000 },
     ),

@@ -290,6 +290,32 @@ describe("a hold on a resource", () => {
     expect([...turns.resource("gpt").holdings.keys()]).toEqual(["b1 b1-x"]);
   });
 
+  it("ends when the attempt that probed asks for another slot: it would wait for its own end", () => {
+    const turns = working();
+    submitted(turns, "t1");
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    const { open } = turns.task("t1");
+    const holder = `${open?.incarnation}.${open?.number}`;
+    turns.turn(acquire("a1-x", "gpt", { holder }), acquire("b1-x", "gpt"));
+    turns.passToDue();
+    turns.turn(release("a1-x"));
+    expect(turns.resource("gpt").holdings.size).toBe(0);
+    turns.turn(acquire("a1-y", "gpt", { holder }));
+    expect(turns.last("HoldEnded")).toMatchObject({ on: "resource", name: "gpt", reason: "probed" });
+    expect(turns.resource("gpt").waiting.size).toBe(0);
+  });
+
+  it("ends with the release of a holder of its own within a handler", () => {
+    const turns = working();
+    submitted(turns, "t1");
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    const { open } = turns.task("t1");
+    turns.turn(acquire("a1-x", "gpt", { holder: `${open?.incarnation}.${open?.number}/call` }));
+    turns.passToDue();
+    turns.turn(release("a1-x"));
+    expect(findHold(turns.state, { on: "resource", name: "gpt" })).toBeUndefined();
+  });
+
   it("is probed again when the attempt that probed is lost", () => {
     const turns = working();
     submitted(turns, "t1");
@@ -321,6 +347,10 @@ describe("an operator", () => {
     expect(again).toMatchObject({ changed: false });
     turns.turn({ type: "PlaceHold", on: "type", name: "claude", forMs: 1_000 });
     expect(findHold(turns.state, { on: "type", name: "claude" })?.until).toBe(turns.at + 1_000);
+    const [kept] = turns.turn({ type: "PlaceHold", on: "type", name: "claude", forMs: 500, lengthen: true });
+    expect(kept).toMatchObject({ changed: false, settings: { until: turns.at + 1_000 } });
+    turns.turn({ type: "PlaceHold", on: "type", name: "claude", forMs: 2_000, lengthen: true });
+    expect(findHold(turns.state, { on: "type", name: "claude" })?.until).toBe(turns.at + 2_000);
     const [ended] = turns.turn({ type: "EndHold", on: "type", name: "claude" });
     expect(ended).toMatchObject({ changed: true });
     expect(turns.last("HoldEnded").reason).toBe("operator");

@@ -82,12 +82,13 @@ const commandOf: Readonly<Record<Exclude<OperatorVerb, "transfer">, (data: Uint8
       type: "Resume",
       ...(project === undefined ? {} : { project }),
     })),
-    hold: reading(holdRequestSchema, ({ on, name, forMs, until }) => ({
+    hold: reading(holdRequestSchema, ({ on, name, forMs, until, lengthen }) => ({
       type: "PlaceHold",
       on,
       name,
       ...(forMs === undefined ? {} : { forMs }),
       ...(until === undefined ? {} : { until }),
+      ...(lengthen === undefined ? {} : { lengthen }),
     })),
     unhold: reading(unholdRequestSchema, ({ on, name }) => ({ type: "EndHold", on, name })),
   };
