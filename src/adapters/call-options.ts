@@ -50,6 +50,16 @@ export function readCallOptions(adapter: string, options: unknown): CallOptions 
   return readOptions(adapter, options);
 }
 
+/** An adapter's own option, apart from those of every adapter. What is no object is left as it is, to be refused. */
+export function withoutOwn<Options extends object, Name extends keyof Options>(
+  options: Options | undefined,
+  name: Name,
+): { readonly own: Options[Name] | undefined; readonly rest: Omit<Options, Name> | undefined } {
+  if (typeof options !== "object" || options === null) return { own: undefined, rest: options };
+  const { [name]: own, ...rest } = options;
+  return { own, rest };
+}
+
 const swarm = having<Swarm>("a swarm, as `await connect()` returns it", "acquire", "hold");
 
 /** @throws InvalidValueError unless it is a swarm */

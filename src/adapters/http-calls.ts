@@ -35,11 +35,14 @@ export async function sendHeld(
   }
 }
 
-/** The fields of a request that matter here. @returns undefined for a body that is not JSON text of a call */
-export function callIn(body: unknown): { readonly model: string; readonly prompt: object } | undefined {
+/** The fields of a request that matter here. A stored prompt names its model at the provider.
+ *  @returns undefined for a body that is not JSON text of a call */
+export function callIn(
+  body: unknown,
+): { readonly model: string | undefined; readonly prompt: object } | undefined {
   const request = typeof body === "string" ? parsed(body) : undefined;
-  if (typeof request !== "object" || request === null || !("model" in request)) return undefined;
-  return { model: request.model as string, prompt: request };
+  if (typeof request !== "object" || request === null || Array.isArray(request)) return undefined;
+  return { model: Reflect.get(request, "model") as string | undefined, prompt: request };
 }
 
 function isEventStream({ headers }: Response): boolean {

@@ -310,7 +310,9 @@ export class Lease {
 function modelOf(id: unknown, named: CallOptions["resource"]): string {
   const model = id === undefined && typeof named === "string" ? named : id;
   if (typeof model === "string" && model.trim() !== "") return model;
-  const sentence = `the id of a model must be text, such as "gpt-4o", not ${said(model)}`;
+  const sentence =
+    `the id of a model must be text, such as "gpt-4o", not ${said(model)}: name the model, or name a resource with ` +
+    "the adapter's option `resource`";
   throw new InvalidValueError(sentence, { field: "model" });
 }
 
@@ -322,9 +324,16 @@ function resourceOf(model: string, named: CallOptions["resource"]): string {
   throw new InvalidValueError(sentence, { field: "resource" });
 }
 
-/** Names the model, and the remedy, where the resource is unknown. */
+/** Names the model, and the remedy, where the resource is unknown or cannot be one. */
 function explained(error: unknown, model: string, resource: string): unknown {
-  if (!(error instanceof WaggleError) || error.code !== "WAGGLE_UNKNOWN_RESOURCE") return error;
+  if (!(error instanceof WaggleError)) return error;
+  if (error.code === "WAGGLE_INVALID_MESSAGE" && error.field?.startsWith("resources") === true) {
+    const sentence =
+      `a call of ${model} needs a slot of the resource '${headOf(resource, 40)}', which is no name of a resource (1–128 ` +
+      "printable characters without spaces): name another with the adapter's option `resource`";
+    return new InvalidValueError(sentence, { field: "resource", cause: error });
+  }
+  if (error.code !== "WAGGLE_UNKNOWN_RESOURCE") return error;
   const sentence =
     `a call of ${model} needs a slot of the resource ${resource}, which is unknown: set its number of concurrent ` +
     `calls (\`waggle resource set ${resource} --slots 4\`), or name another resource with the adapter's option \`resource\``;

@@ -2,8 +2,10 @@
 //
 //   const runner = new Runner({ modelProvider: swarmModelProvider(swarm) });
 
+import { argument, having } from "../agent/options.ts";
 import type { Swarm } from "../client/swarm.ts";
-import type { CallOptions } from "./call-options.ts";
+import { InvalidValueError } from "../errors.ts";
+import { type CallOptions, withoutOwn } from "./call-options.ts";
 import { ModelCalls } from "./lease.ts";
 import { importPeer } from "./peer.ts";
 import { usageOf } from "./token-usage.ts";
@@ -33,14 +35,19 @@ export interface ProviderOptions extends CallOptions {
  *  a provider: wrap it with `swarmModel`.
  *  @throws InvalidValueError naming the option. `getModel` throws MissingPackageError without `@openai/agents`. Calls
  *    reject as `Swarm.acquire` does, and inside a handler with InfrastructureError after a 429 */
-export function swarmModelProvider(swarm: Swarm, options: ProviderOptions = {}): SwarmModelProvider {
-  const { provider, ...rest } = options;
+export function swarmModelProvider(swarm: Swarm, options?: ProviderOptions): SwarmModelProvider {
+  const { own, rest } = withoutOwn(options, "provider");
   const calls = new ModelCalls("swarmModelProvider", swarm, rest);
-  let provided = provider;
+  const right = having<SwarmModelProvider>("a provider of models, such as new OpenAIProvider()", "getModel");
+  let openAi: OpenAiModels | undefined;
+  const provided = argument(["swarmModelProvider", "provider"], own, right.optional(), InvalidValueError);
   return {
-    getModel: async (modelName) => {
-      provided ??= await openAiProvider();
-      return held(await provided.getModel(modelName), modelName, calls);
+    getModel: async (given) => {
+      // An agent without a model asks for "".
+      const name = given === "" ? undefined : given;
+      if (provided !== undefined) return held(await provided.getModel(given), name, calls);
+      openAi ??= await openAiModels();
+      return held(await openAi.provider.getModel(given), name ?? openAi.defaultModel(), calls);
     },
   };
 }
@@ -52,6 +59,8 @@ export function swarmModel<Model extends AgentModel>(
   swarm: Swarm,
   options?: CallOptions,
 ): AgentModel {
+  const right = having<AgentModel>("a model of the Agents SDK", "getResponse", "getStreamedResponse");
+  argument(["swarmModel", "model"], model, right, InvalidValueError);
   return held(model, modelName, new ModelCalls("swarmModel", swarm, options));
 }
 
@@ -83,11 +92,17 @@ function held(model: AgentModel, modelName: string | undefined, calls: ModelCall
   };
 }
 
-async function openAiProvider(): Promise<SwarmModelProvider> {
-  type Agents = { OpenAIProvider: new () => SwarmModelProvider };
-  const { OpenAIProvider } = await importPeer<Agents>(
+interface OpenAiModels {
+  readonly provider: SwarmModelProvider;
+  /** The SDK's own default, or that of `OPENAI_DEFAULT_MODEL`. */
+  readonly defaultModel: () => string;
+}
+
+async function openAiModels(): Promise<OpenAiModels> {
+  type Agents = { OpenAIProvider: new () => SwarmModelProvider; getDefaultModel: () => string };
+  const { OpenAIProvider, getDefaultModel } = await importPeer<Agents>(
     "@openai/agents",
     "swarmModelProvider without a provider",
   );
-  return new OpenAIProvider();
+  return { provider: new OpenAIProvider(), defaultModel: getDefaultModel };
 }

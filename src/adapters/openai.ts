@@ -6,7 +6,7 @@
 import { argument, callback } from "../agent/options.ts";
 import type { Swarm } from "../client/swarm.ts";
 import { InvalidValueError, WaggleError, type WaggleErrorCode } from "../errors.ts";
-import type { CallOptions } from "./call-options.ts";
+import { type CallOptions, withoutOwn } from "./call-options.ts";
 import { callIn, sendHeld } from "./http-calls.ts";
 import { ModelCalls } from "./lease.ts";
 
@@ -35,11 +35,12 @@ const passing: ReadonlySet<WaggleErrorCode> = new Set([
  *  our `code` and message. Others are tried again, and are then the `cause` of the client's error; so is the
  *  InfrastructureError inside a handler after a 429.
  *  @throws InvalidValueError naming the option */
-export function swarmFetch(swarm: Swarm, { fetch: given, ...options }: FetchOptions = {}): Fetch {
-  const calls = new ModelCalls("swarmFetch", swarm, options);
+export function swarmFetch(swarm: Swarm, options?: FetchOptions): Fetch {
+  const { own, rest } = withoutOwn(options, "fetch");
+  const calls = new ModelCalls("swarmFetch", swarm, rest);
   const fetch = argument(
     ["swarmFetch", "fetch"],
-    given ?? globalThis.fetch,
+    own ?? globalThis.fetch,
     callback<Fetch>(),
     InvalidValueError,
   );

@@ -8,6 +8,7 @@ import type { CallOptions } from "../../src/adapters/call-options.ts";
 import { withSwarm } from "../../src/adapters/langchain.ts";
 import { ModelCalls } from "../../src/adapters/lease.ts";
 import { swarmFetch } from "../../src/adapters/openai.ts";
+import { swarmModel, swarmModelProvider } from "../../src/adapters/openai-agents.ts";
 import type { TokenUsage } from "../../src/adapters/token-usage.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
@@ -316,12 +317,37 @@ describe("a used up quota", () => {
   });
 });
 
+it("a request of a stored prompt, without a model, holds a slot of the named resource", async () => {
+  const { resource } = await calls();
+  const fetch = swarmFetch(swarm, {
+    resource,
+    fetch: async () => Response.json({ usage: { input_tokens: 3 } }),
+  });
+  const init = { method: "POST", body: JSON.stringify({ prompt: { id: "pmpt_1" } }) };
+  await fetch("http://127.0.0.1/v1/responses", init);
+  expect(await reportsOf(resource)).toMatchObject([{ usage: { inputTokens: 3 } }]);
+});
+
+it("an agent of the OpenAI Agents SDK without a model holds a slot of the named resource", async () => {
+  const { resource } = await calls();
+  const answers = { getResponse: async () => ({ usage: { inputTokens: 3, outputTokens: 1 } }) };
+  const model = { ...answers, getStreamedResponse: () => new ReadableStream() };
+  const provider = swarmModelProvider(swarm, { resource, provider: { getModel: () => model } });
+  await (await provider.getModel("")).getResponse({ input: "Hello" });
+  expect(await reportsOf(resource)).toMatchObject([{ tokens: 4 }]);
+});
+
 describe("wrong input", () => {
   it("names the argument or the option", async () => {
     const wrong = (make: () => unknown, field: string) =>
       expect(make).toThrow(coded("WAGGLE_INVALID_VALUE", field) as never);
     wrong(() => swarmMiddleware(undefined as never), "swarm");
     wrong(() => swarmFetch({} as never), "swarm");
+    for (const options of [null, "gpt-4o"])
+      for (const make of [swarmFetch, swarmModelProvider])
+        expect(() => make(swarm, options as never)).toThrow("its options must be an object such as");
+    wrong(() => swarmModelProvider(swarm, { provider: 5 } as never), "provider");
+    wrong(() => swarmModel("gpt-4o" as never, "gpt-4o", swarm), "model");
     wrong(() => swarmMiddleware(swarm, { ressource: "x" } as never), "ressource");
     wrong(() => swarmMiddleware(swarm, { resource: 4 } as never), "resource");
     wrong(() => swarmMiddleware(swarm, { tiers: { opus: 0 } }), "tiers.opus");
@@ -340,6 +366,13 @@ describe("wrong input", () => {
     const asked = unnamed.once({ model: "gpt-9", prompt: "" }, hangs, () => undefined);
     await expect(asked).rejects.toEqual(coded("WAGGLE_UNKNOWN_RESOURCE", "resource"));
     await expect(asked).rejects.toThrow("`waggle resource set gpt-9 --slots 4`");
+  });
+
+  it("says what to do about a model whose id is no name of a resource", async () => {
+    const model = new ModelCalls("test", swarm, {});
+    const asked = model.open({ ...call, model: "my model" });
+    await expect(asked).rejects.toMatchObject({ code: "WAGGLE_INVALID_VALUE", field: "resource" });
+    await expect(asked).rejects.toThrow("name another with the adapter's option `resource`");
   });
 
   it("refuses a function that returns no name of a resource", async () => {
