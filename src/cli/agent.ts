@@ -86,7 +86,11 @@ export function agentCommand(program: Program): Command {
       "group of agents that share a credential: subjects are agent.<group>.<id>.…; default none",
       subjectToken,
     )
-    .option("--label <name=value>", "label that status shows; may be repeated", labelMap)
+    .option(
+      "--label <name=value>",
+      "label that tasks may need (`submit --need`), and that status shows; may be repeated",
+      labelMap,
+    )
     .addHelpText("after", examples)
     .action((flags: AgentFlags, command: Command) =>
       runVerb(program, command, (context) => agent(context, flags), { logLevel: "info", logIsData: true }),

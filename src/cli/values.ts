@@ -118,6 +118,10 @@ export function needMap(
     .slice(at + 1)
     .split(",")
     .map((value) => value.trim());
+  if (values.includes(""))
+    throw new InvalidArgumentError(
+      `the need '${headOf(text, 40)}' has an empty value: name one, like gpu=a100.`,
+    );
   const needs = { ...before, [label]: [...(before?.[label] ?? []), ...values] };
   const checked = check(needs, needsSchema);
   if (checked.ok) return needs;
@@ -133,6 +137,8 @@ export function attributeMap(
   if (at < 1)
     throw new InvalidArgumentError(`'${headOf(text, 40)}' is no attribute: name=value is required.`);
   const name = text.slice(0, at);
+  if (before !== undefined && Object.hasOwn(before, name))
+    throw new InvalidArgumentError(`the attribute ${headOf(name, 40)} is given twice: it has one value.`);
   // The size of all is checked with the task: this error would print the whole argument.
   if (LABEL_PATTERN.test(name)) return { ...before, [name]: text.slice(at + 1) };
   throw new InvalidArgumentError(
