@@ -23,6 +23,7 @@ export async function sendHeld(
       const body = calls.readAhead<Uint8Array>(lease, response.body, {
         usageOf: (bytes) => events.read(bytes),
         isLast: () => events.isOver,
+        isAnswer: () => events.hasAnswered,
         strategy: new ByteLengthQueuingStrategy({ highWaterMark: limits.bytesReadAheadMax }),
       });
       return new Response(body, response);
@@ -36,11 +37,13 @@ export async function sendHeld(
 }
 
 /** The fields of a request that matter here. A stored prompt names its model at the provider.
- *  @returns undefined for a body that is not JSON text of a call */
+ *  @param body text, or its UTF-8 bytes
+ *  @returns undefined for a body that is not JSON of a call */
 export function callIn(
   body: unknown,
 ): { readonly model: string | undefined; readonly prompt: object } | undefined {
-  const request = typeof body === "string" ? parsed(body) : undefined;
+  const text = body instanceof Uint8Array || body instanceof ArrayBuffer ? decoded(body) : body;
+  const request = typeof text === "string" ? parsed(text) : undefined;
   if (typeof request !== "object" || request === null || Array.isArray(request)) return undefined;
   return { model: Reflect.get(request, "model") as string | undefined, prompt: request };
 }
@@ -52,12 +55,25 @@ function isEventStream({ headers }: Response): boolean {
 /** Clients stop reading after such an event, before the connection ends. */
 const lastEvent = /^(data: ?\[DONE\]|event: ?(message_stop|response\.(completed|incomplete|failed)))$/;
 
+function isOfAnswer(line: string): boolean {
+  return line !== "" && !line.startsWith(":") && !pings.test(line);
+}
+
+/** Anthropic's sign of life, and its data. */
+const pings = /^(event: ?ping|data: ?\{ ?"type": ?"ping" ?\})$/;
+
 /** Reads events in passing. The events of both providers have one line of JSON. */
 class EventReader {
   readonly #decoder = new TextDecoder();
   #line = "";
   #isLast = false;
   #isOver = false;
+  #hasAnswered = false;
+
+  /** Whether the last bytes held part of an answer: comments and pings only keep the connection open. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
 
   /** True after the provider's last event. */
   get isOver(): boolean {
@@ -70,6 +86,8 @@ class EventReader {
     const rest = lines.pop() ?? "";
     this.#line = rest.length > limits.eventCharactersMax ? "" : rest;
     let found: TokenUsage | undefined;
+    // A long line that has not ended yet is part of an answer.
+    this.#hasAnswered = lines.some(isOfAnswer) || isOfAnswer(rest);
     for (const line of lines) {
       if (line === "") this.#isOver ||= this.#isLast;
       else if (lastEvent.test(line)) this.#isLast = true;
@@ -78,6 +96,10 @@ class EventReader {
     }
     return found;
   }
+}
+
+function decoded(bytes: Uint8Array | ArrayBuffer): string {
+  return new TextDecoder().decode(bytes);
 }
 
 function parsed(json: string): unknown {

@@ -39,6 +39,8 @@ export interface StreamReading<Chunk> {
   readonly add?: (before: TokenUsage, now: TokenUsage) => TokenUsage;
   /** True for the last chunk that says something: a reader need not read the end after it. */
   readonly isLast?: (chunk: Chunk) => boolean;
+  /** Whether the chunk is part of the answer, and renews the idle time of the slot. Default: every chunk is. */
+  readonly isAnswer?: (chunk: Chunk) => boolean;
   /** What is read ahead at most. Default: `limits.chunksReadAheadMax` chunks. */
   readonly strategy?: QueuingStrategy<Chunk>;
 }
@@ -136,8 +138,9 @@ export class ModelCalls {
   readAhead<Chunk>(
     lease: Lease,
     source: AsyncIterable<Chunk>,
-    { usageOf, add, isLast, strategy = { highWaterMark: limits.chunksReadAheadMax } }: StreamReading<Chunk>,
+    reading: StreamReading<Chunk>,
   ): ReadableStream<Chunk> {
+    const { usageOf, add, isLast, isAnswer, strategy } = reading;
     const chunks = source[Symbol.asyncIterator]();
     const pull = async (to: ReadableStreamDefaultController<Chunk>) => {
       try {
@@ -146,8 +149,8 @@ export class ModelCalls {
           lease.end();
           return to.close();
         }
-        lease.touch();
         lease.note(usageOf(next.value), add);
+        if (isAnswer?.(next.value) !== false) lease.touch();
         if (isLast?.(next.value)) lease.end();
         to.enqueue(next.value);
       } catch (error) {
@@ -159,7 +162,8 @@ export class ModelCalls {
       lease.stop(reason);
       void chunks.return?.().then(undefined, () => undefined); // as above
     };
-    return new ReadableStream<Chunk>({ pull, cancel }, strategy);
+    const ahead = strategy ?? { highWaterMark: limits.chunksReadAheadMax };
+    return new ReadableStream<Chunk>({ pull, cancel }, ahead);
   }
 
   /** Through the attempt inside a handler: the end of the attempt releases what is left. */

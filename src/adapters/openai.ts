@@ -46,16 +46,22 @@ export function swarmFetch(swarm: Swarm, options?: FetchOptions): Fetch {
   );
   return async (input, init = {}) => {
     const { pathname } = new URL(input instanceof Request ? input.url : input);
-    const call = answered.test(pathname) ? callIn(init.body) : undefined;
+    const call = answered.test(pathname) ? callIn(init.body ?? (await textOf(input))) : undefined;
     if (call === undefined) return await fetch(input, init);
+    const ownSignal = init.signal ?? (input instanceof Request ? input.signal : undefined);
     const send = async (signal: AbortSignal) => await fetch(input, { ...init, signal });
     try {
-      return await sendHeld(calls, { ...call, signal: init.signal }, send);
+      return await sendHeld(calls, { ...call, signal: ownSignal }, send);
     } catch (error) {
       if (!(error instanceof WaggleError) || passing.has(error.code)) throw error;
       return badRequest(error);
     }
   };
+}
+
+/** The body of a request that stays readable. */
+async function textOf(input: Parameters<Fetch>[0]): Promise<string | undefined> {
+  return input instanceof Request ? await input.clone().text() : undefined;
 }
 
 /** The client takes an error of its `fetch` for a broken connection: it would try again, and hide the message. */

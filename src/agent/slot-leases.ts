@@ -134,7 +134,9 @@ export class SlotLeases {
     this.#byHandle.set(slotLease.handle, slotLease);
     if (order.timeoutMs !== undefined) {
       const waitMs = order.timeoutMs + limits.acquireGraceMs;
-      slotLease.cancelGivingUp = this.#deps.clock.after(waitMs, () => this.#giveUp(slotLease, timedOut));
+      slotLease.cancelGivingUp = this.#deps.clock.after(waitMs, () =>
+        this.#giveUp(slotLease, timedOut(order)),
+      );
     }
     this.#ask(slotLease);
   }
@@ -180,7 +182,7 @@ export class SlotLeases {
     for (const { handle, reason } of waits) {
       const slotLease = this.#byHandle.get(handle);
       if (slotLease === undefined || slotLease.phase === "releasing" || slotLease.phase === "held") continue;
-      if (reason === "timed-out") this.#refuse(slotLease, timedOut);
+      if (reason === "timed-out") this.#refuse(slotLease, timedOut(slotLease.order));
       else if (slotLease.phase === "waiting") this.#askAnew(slotLease);
     }
   }
@@ -390,10 +392,11 @@ const tooMany: PlainError = {
   retryAfterMs: limits.retryAfterMs,
 };
 
-const timedOut = {
-  code: "WAGGLE_ACQUIRE_TIMED_OUT",
-  message: "no slot was free in time: nothing is held",
-} as const;
+function timedOut({ resources, timeoutMs }: AcquireOrder): PlainError {
+  const within = timeoutMs === undefined ? "in time" : `within ${timeoutMs} ms`;
+  const message = `no slot of ${resources.join(" and ")} was free ${within}: nothing is held`;
+  return { code: "WAGGLE_ACQUIRE_TIMED_OUT", message };
+}
 
 function cancelAll({ asking, cancelGivingUp, cancelAskTimeout }: LocalSlotLease): void {
   asking.unsubscribe();

@@ -328,6 +328,42 @@ it("a request of a stored prompt, without a model, holds a slot of the named res
   expect(await reportsOf(resource)).toMatchObject([{ usage: { inputTokens: 3 } }]);
 });
 
+type Sent = [input: string | Request, init?: RequestInit];
+
+it.each<[string, (url: string, init: RequestInit) => Sent]>([
+  ["a Request", (url, init) => [new Request(url, init)]],
+  ["bytes", (url, init) => [url, { ...init, body: Buffer.from(String(init.body)) }]],
+])("a call as %s holds a slot, and arrives whole", async (_, form) => {
+  const { resource } = await calls();
+  const bodies: string[] = [];
+  const send = async (...sent: Parameters<typeof globalThis.fetch>) => {
+    bodies.push(await new Request(...sent).text());
+    return Response.json({ usage: { input_tokens: 3 } });
+  };
+  const fetch = swarmFetch(swarm, { resource, fetch: send });
+  const body = JSON.stringify({ model: "gpt-4o", input: "Hello" });
+  await fetch(...form("http://127.0.0.1/v1/responses", { method: "POST", body }));
+  expect(bodies).toEqual([body]);
+  expect(await reportsOf(resource)).toMatchObject([{ usage: { inputTokens: 3 } }]);
+});
+
+it("comments and pings of a provider do not keep a slot", async () => {
+  const { resource } = await calls();
+  const signs = [": keep-alive\n\n", 'event: ping\ndata: {"type": "ping"}\n\n'];
+  let timer: NodeJS.Timeout | undefined;
+  const stream = new ReadableStream<Uint8Array>({
+    start: (to) => {
+      timer = setInterval(() => to.enqueue(Buffer.from(signs.join(""))), 50);
+    },
+    cancel: () => clearInterval(timer),
+  });
+  const answer = new Response(stream, { headers: { "content-type": "text/event-stream" } });
+  const fetch = swarmFetch(swarm, { resource, idleTimeoutMs: 1_000, fetch: async () => answer });
+  const init = { method: "POST", body: JSON.stringify({ model: "gpt-4o", stream: true }) };
+  const { body } = await fetch("http://127.0.0.1/v1/responses", init);
+  await expect(new Response(body).text()).rejects.toMatchObject({ code: "WAGGLE_SLOT_LOST" });
+});
+
 it("an agent of the OpenAI Agents SDK without a model holds a slot of the named resource", async () => {
   const { resource } = await calls();
   const answers = { getResponse: async () => ({ usage: { inputTokens: 3, outputTokens: 1 } }) };
