@@ -8,7 +8,7 @@ export default defineConfig({
   test: {
     ...shared,
     include: longSuites,
-    // Three files wait for elections of servers in most of their time, so two more run beside them.
+    // Files that wait for servers and processes in most of their time.
     maxWorkers: Math.max(6, availableParallelism()),
   },
 });

@@ -14,7 +14,6 @@ const longest = [
   "test/dashboard/verb.test.ts",
   "test/dashboard/browser/pages.test.ts",
   "test/dashboard/browser/markup.test.ts",
-  "test/ground/three-oldest.test.ts",
   "test/cli/torture.test.ts",
   "test/cli/demo.test.ts",
   "test/cli/broker-life.test.ts",
