@@ -186,7 +186,9 @@ export class SlotModel {
           starvationLimit: pick % 4,
           autoTune: detail % 3 > 0,
           resources: pick % 7 === 0 ? "open" : "declared",
-          ...(detail % 5 === 0 ? { budget: { tokens: 100 + detail, windowMs: 1_000, mode: "wait" as const } } : {}),
+          ...(detail % 5 === 0
+            ? { budget: { tokens: 100 + detail, windowMs: 1_000, mode: "wait" as const } }
+            : {}),
         } as const;
         turns.configure({ type: "PolicyChanged", policy });
         return undefined;
