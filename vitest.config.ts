@@ -15,7 +15,6 @@ export const longSuites = [
   "test/cli/swarm.test.ts",
   "test/cli/broker-life.test.ts",
   "test/cli/demo.test.ts",
-  "test/cli/torture.test.ts",
   "test/adapters/mcp-server.test.ts",
   "test/adapters/mcp-tool.test.ts",
   "test/adapters/nats-service.test.ts",
@@ -44,6 +43,7 @@ export const searchSuites = [
   "test/sim/requirements.test.ts",
   "test/scheduling/planner-oracle.test.ts",
   "test/zoo/zoo.test.ts",
+  "test/cli/torture.test.ts",
 ];
 
 /** They need packages of their own (vitest.adapters.config.ts). */

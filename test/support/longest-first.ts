@@ -14,7 +14,6 @@ const longest = [
   "test/dashboard/verb.test.ts",
   "test/dashboard/browser/pages.test.ts",
   "test/dashboard/browser/markup.test.ts",
-  "test/cli/torture.test.ts",
   "test/cli/demo.test.ts",
   "test/cli/broker-life.test.ts",
   "test/adapters/nats-service.test.ts",
@@ -28,6 +27,7 @@ const longest = [
   "test/chaos/main.test.ts",
   // npm run test:searches
   "test/zoo/zoo.test.ts",
+  "test/cli/torture.test.ts",
   "test/sim/fault/run-seed.test.ts",
   "test/sim/fault/world-end.test.ts",
   "test/sim/fault/verify-journals.test.ts",
