@@ -1,6 +1,6 @@
 // The facts that segments rely on, on three servers of one version. Each version has a separate file, because
-// most of the time passes in waiting. `up --replicas` refuses 2.9, which does not restart with a sealed stream. Only 2.15
-// is asked about streams sealed by their setting: a lagging replica of 2.10 loses records
+// most of the time passes in waiting. `up --replicas` refuses 2.9, which does not restart with a sealed stream. Only
+// 2.15 is asked about streams sealed by their setting: a lagging replica of 2.10 loses records
 // (docs/adr/0024-segments-on-real-servers.md).
 
 import { natsServersFor } from "../support/nats-server.ts";
