@@ -11,6 +11,7 @@ const longest = [
   "test/ground/three-middle.test.ts",
   "test/cli/swarm.test.ts",
   "test/ground/three-newest.test.ts",
+  "test/ground/three-oldest.test.ts",
   "test/dashboard/verb.test.ts",
   "test/dashboard/browser/pages.test.ts",
   "test/dashboard/browser/markup.test.ts",
