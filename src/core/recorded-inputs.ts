@@ -401,8 +401,12 @@ function claimsOf(state: SwarmState, row: AgentRow, events: readonly Event[], fr
   const gone = new Set<string>();
   let confirmed: number | undefined;
   let isResponsive = false;
+  const slots = slotLeasesOf(state, row.id);
   const numberOf = (event: LostEvent) => findOpen(state, row, event)?.number ?? 0;
-  for (const event of claimed(row.id, { events, from, numberOf })) {
+  const held = slots.filter(({ state: of }) => of === "held");
+  const placeOf = (event: LostEvent | EventOf<"SlotReleased">) =>
+    event.type === "SlotReleased" ? held.findIndex(({ handle }) => handle === event.handle) : numberOf(event);
+  for (const event of claimed(row.id, { events, from, placeOf })) {
     switch (event.type) {
       case "AgentFoundAhead":
       case "AssignmentsConfirmed":
@@ -421,7 +425,7 @@ function claimsOf(state: SwarmState, row: AgentRow, events: readonly Event[], fr
         lost.set(attemptKey(event), numberOf(event));
     }
   }
-  const leases = slotLeasesOf(state, row.id).filter(({ handle }) => !gone.has(handle));
+  const leases = slots.filter(({ handle }) => !gone.has(handle));
   const handlesOf = (wanted: "held" | "waiting") =>
     leases.filter((lease) => lease.state === wanted).map(({ handle }) => handle);
   return {
@@ -447,30 +451,32 @@ type ClaimedEvent =
 interface ClaimSource {
   readonly events: readonly Event[];
   readonly from: number;
-  /** Number of an attempt's assignment. */
-  readonly numberOf: (event: LostEvent) => number;
+  /** Place of an attempt among the agent's attempts, or of a lease among the leases held before the claim. −1: no lease
+   *  was held before. */
+  readonly placeOf: (event: LostEvent | EventOf<"SlotReleased">) => number;
 }
 
 /**
- * The events of one claim, in the order of the decision about it. One claim ends attempts in order of their
- * assignments: an earlier one after a later one is of a departure in the same batch.
+ * The events of one claim, in the order of the decision about it. One claim ends attempts in the agent's order, and so
+ * slot leases. What breaks the order, or was granted after the claim, belongs to a later input of the same batch.
  */
-function* claimed(agent: AgentId, { events, from, numberOf }: ClaimSource): Generator<ClaimedEvent> {
+function* claimed(agent: AgentId, { events, from, placeOf }: ClaimSource): Generator<ClaimedEvent> {
   let last = 0;
   let lost = 0;
-  let lostNumber = 0;
+  let lastPlace = 0;
   for (const event of events.slice(from)) {
     if (isReaction(event)) continue;
     const part = partOfClaim(agent, event);
     const isNext = part !== undefined && (part.number > last || (part.number === last && part.isRepeated));
     if (!isNext || part === undefined) return;
-    last = part.number;
-    if (part.number === LOST_PART) {
-      const number = numberOf(part.event as LostEvent);
-      lost += 1;
-      if (lost > limits.closuresPerCommandMax || number < lostNumber) return;
-      lostNumber = number;
+    if (part.isRepeated) {
+      const place = placeOf(part.event as LostEvent | EventOf<"SlotReleased">);
+      if (place < (part.number === last ? lastPlace : 0)) return;
+      lastPlace = place;
     }
+    last = part.number;
+    lost += part.number === LOST_PART ? 1 : 0;
+    if (lost > limits.closuresPerCommandMax) return;
     yield part.event;
   }
 }

@@ -9,7 +9,7 @@ import { type Batch, decodeRecord } from "../../src/journal/records.ts";
 import type { Event } from "../../src/state/event.ts";
 import { emptyState } from "../../src/state/state.ts";
 import { history, Model, type Wish } from "../support/random-history.ts";
-import { SlotModel, slotHistory } from "../support/random-slots.ts";
+import { SlotModel, type SlotWish, slotHistory } from "../support/random-slots.ts";
 import { join, submit, Turns } from "../support/turns.ts";
 
 const historiesMs = 120_000;
@@ -62,6 +62,35 @@ const lostAndLeft = {
   ],
 } satisfies { isExperienced: boolean; turns: { wishes: Wish[]; passMs: number }[] };
 
+/** Two heartbeats of one turn: the first has lost the second lease, the second has lost the first. */
+const lostTwice = [
+  { wishes: [{ what: "acquire", agent: 0, pick: 0, detail: 1 }], passMs: 0 },
+  { wishes: [{ what: "acquire", agent: 0, pick: 0, detail: 1 }], passMs: 0 },
+  {
+    wishes: [
+      { what: "beat", agent: 0, pick: 0, detail: 5 },
+      { what: "beat", agent: 0, pick: 0, detail: 30 },
+    ],
+    passMs: 0,
+  },
+  { wishes: [], passMs: 0 },
+] satisfies { wishes: SlotWish[]; passMs: number }[];
+
+/** Two heartbeats of one turn. The first lacks a lease, whose slot a waiting request gets; the second lacks that. */
+const lostAtTheGrant = [
+  { wishes: [{ what: "acquire", agent: 0, pick: 0, detail: 75 }], passMs: 0 },
+  { wishes: [{ what: "resize", agent: 0, pick: 0, detail: 0 }], passMs: 0 },
+  { wishes: [{ what: "acquire", agent: 0, pick: 0, detail: 28 }], passMs: 0 },
+  {
+    wishes: [
+      { what: "beat", agent: 0, pick: 0, detail: 38 },
+      { what: "beat", agent: 0, pick: 0, detail: 144 },
+    ],
+    passMs: 0,
+  },
+  { wishes: [], passMs: 0 },
+] satisfies { wishes: SlotWish[]; passMs: number }[];
+
 describe("a history decided once more", () => {
   it(
     "gives the same events, whatever happened",
@@ -90,7 +119,7 @@ describe("a history decided once more", () => {
             model.run({ wishes: wishes.filter(({ what }) => what !== "policy"), passMs });
           expect(reproduce(batchesOf(model.turns)).difference).toBeUndefined();
         }),
-        { numRuns: 200 },
+        { numRuns: 200, examples: [[lostTwice], [lostAtTheGrant]] },
       );
     },
     historiesMs,

@@ -47,7 +47,7 @@ const wish = fc.record({
   pick: fc.nat(63),
   detail: fc.nat(255),
 });
-type Wish = typeof wish extends fc.Arbitrary<infer Of> ? Of : never;
+export type SlotWish = typeof wish extends fc.Arbitrary<infer Of> ? Of : never;
 export const slotHistory = fc.array(
   fc.record({ wishes: fc.array(wish, { maxLength: 5, size: "max" }), passMs: fc.nat(120) }),
   { minLength: 1, maxLength: 25, size: "max" },
@@ -98,7 +98,7 @@ export class SlotModel {
     });
   }
 
-  run({ wishes: asked, passMs }: { readonly wishes: readonly Wish[]; readonly passMs: number }): void {
+  run({ wishes: asked, passMs }: { readonly wishes: readonly SlotWish[]; readonly passMs: number }): void {
     this.turns.pass(passMs);
     const commands: Command[] = [];
     const joined = new Set<string>();
@@ -113,7 +113,7 @@ export class SlotModel {
     this.turns.turn(...commands);
   }
 
-  #commandOf({ what, agent: number, pick, detail }: Wish): Command | undefined {
+  #commandOf({ what, agent: number, pick, detail }: SlotWish): Command | undefined {
     const { turns } = this;
     const agent = agentId(`a${number}`);
     const session = turns.state.agentById.get(agent)?.incarnation ?? incarnation("none");
