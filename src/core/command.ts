@@ -27,8 +27,8 @@ import type {
   QueueBound,
   RefusalReason,
   ResultDigest,
-  SlotLease,
   SlotReleaseReason,
+  SlotTerms,
   SlotUse,
   SlotWaitEndReason,
   TaskSpec,
@@ -79,12 +79,6 @@ export type ReportedOutcome =
     }
   /** The attempt was stopped before its end: on the leader's order, or of the agent's own accord. */
   | { readonly kind: "revoked"; readonly tokens?: number };
-
-/** The optional terms of a request for slots. */
-export type SlotTerms = Pick<
-  SlotLease,
-  "holder" | "as" | "label" | "project" | "user" | "tokens" | "idleTimeoutMs"
->;
 
 export type Command =
   | {

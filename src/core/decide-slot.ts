@@ -15,12 +15,12 @@ import type {
 } from "../state/event.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { slotLeaseKey } from "../state/slot-key.ts";
-import { findSlotLease, mentionsOf, needsOf, slotLeasesOf } from "../state/slot-rows.ts";
+import { findSlotLease, mentionsOf, needsOf, slotLeasesOf, slotTermsOf } from "../state/slot-rows.ts";
 import { ratesOf, tokensAtRelease, tokensLate } from "../state/slot-tokens.ts";
 import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import { hasRoomForProject } from "../state/task-rows.ts";
 import { isDeclared, rejectionBy } from "./admission.ts";
-import type { Command, ListedSlots, Reply, SlotCorrections, SlotTerms } from "./command.ts";
+import type { Command, ListedSlots, Reply, SlotCorrections } from "./command.ts";
 import { endsOfOwnProbe, endsOfProbedLease } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
 
@@ -307,18 +307,13 @@ function slotLeaseOf(
   { agent, incarnation, handle, weightThousandths, ...terms }: AcquireSlots,
   needs: ReadonlyMap<ResourceName, number>,
 ): SlotLease {
-  return { agent, incarnation, handle, resources: mentionsOf(needs), weightThousandths, ...termsOf(terms) };
-}
-
-function termsOf({ holder, as, label, project, user, tokens = 0, idleTimeoutMs }: SlotTerms): SlotTerms {
   return {
-    ...(holder === undefined ? {} : { holder }),
-    ...(as === undefined ? {} : { as }),
-    ...(label === undefined ? {} : { label }),
-    ...(project === undefined ? {} : { project }),
-    ...(user === undefined ? {} : { user }),
-    ...(tokens === 0 ? {} : { tokens }),
-    ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
+    agent,
+    incarnation,
+    handle,
+    resources: mentionsOf(needs),
+    weightThousandths,
+    ...slotTermsOf(terms),
   };
 }
 

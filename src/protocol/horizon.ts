@@ -17,11 +17,7 @@ import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
 import { isFurther, type JournalPoint } from "./journal-point.ts";
 import { LossError } from "./loss-error.ts";
-
-/** The first batch of a term, and the beginning of its hash: two terms may share a number, but not the hash. */
-interface TermStart extends JournalPoint {
-  readonly opened: string;
-}
+import type { TermStart } from "./schemas.ts";
 
 export class Horizon {
   #known: JournalPoint = { term: 0, idx: 0 };

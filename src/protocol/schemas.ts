@@ -491,10 +491,11 @@ export type CodedError = z.infer<typeof codedErrorSchema>;
 
 const term = z.int();
 const idx = z.int();
-/** Recent terms and the first batch of each, oldest first: shows whether the log lost a batch of an earlier term. */
-const termStartsSchema = z
-  .array(z.object({ term, idx, opened: z.string().max(limits.openedCharacters) }))
-  .max(limits.rememberedTerms);
+/** The first batch of a term, and the beginning of its hash: two terms may share a number, but not the hash. */
+const termStartSchema = z.object({ term, idx, opened: z.string().max(limits.openedCharacters) });
+export type TermStart = z.infer<typeof termStartSchema>;
+/** Recent terms, oldest first: shows whether the log lost a batch of an earlier term. */
+const termStartsSchema = z.array(termStartSchema).max(limits.rememberedTerms);
 
 export const submitWarningSchema = z.object({
   code: z.enum(["no-agent-serves-kind", "no-agent-has-labels"]),

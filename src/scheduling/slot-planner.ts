@@ -22,7 +22,7 @@ import type { Event, EventOf } from "../state/event.ts";
 import { isGrantable } from "../state/hold-rows.ts";
 import type { Policy } from "../state/policy.ts";
 import type { SlotReceipt } from "../state/receipt.ts";
-import { mentionsOf, resourceRowOf, slotQueueOf } from "../state/slot-rows.ts";
+import { mentionsOf, resourceRowOf, slotQueueOf, slotTermsOf } from "../state/slot-rows.ts";
 import { ratesOf } from "../state/slot-tokens.ts";
 import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import { pickWaiter } from "./contention.ts";
@@ -333,7 +333,7 @@ function granted(
     handle: slot.handle,
     resources: mentionsOf(slot.needs),
     weightThousandths: slot.weightThousandths,
-    ...termsOf(slot),
+    ...slotTermsOf(slot),
     receipt: { by, waitedMs: at - slot.requestedAt, ...decided },
   };
 }
@@ -345,19 +345,6 @@ function atFirst(state: SwarmState, slot: SlotLeaseRow): Omit<SlotReceipt, "by" 
   return row === undefined
     ? { waiting: 0 }
     : { resource: row.resource, tick: row.tick, waiting: row.waiting.size };
-}
-
-/** The optional terms of a lease, as its events have them. */
-function termsOf({ holder, as, label, project, user, tokens, idleTimeoutMs }: SlotLeaseRow) {
-  return {
-    ...(holder === undefined ? {} : { holder }),
-    ...(as === undefined ? {} : { as }),
-    ...(label === undefined ? {} : { label }),
-    ...(project === undefined ? {} : { project }),
-    ...(user === undefined ? {} : { user }),
-    ...(tokens === 0 ? {} : { tokens }),
-    ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
-  };
 }
 
 /** Q and D of every queue that waits for a resource (`slotQueueOf`), at its present tick. */

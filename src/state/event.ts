@@ -155,6 +155,12 @@ export interface SlotLease {
   readonly idleTimeoutMs?: number;
 }
 
+/** The optional terms of a request for slots. */
+export type SlotTerms = Pick<
+  SlotLease,
+  "holder" | "as" | "label" | "project" | "user" | "tokens" | "idleTimeoutMs"
+>;
+
 /** Tokens that a holder reports. */
 export interface SlotUse {
   readonly tokens: number;

@@ -7,13 +7,34 @@ import type { AgentId, Instant, ResourceName, SlotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { agentOf } from "./agent-rows.ts";
 import { depthsWith } from "./alpha.ts";
-import type { EventOf, SlotLease } from "./event.ts";
+import type { EventOf, SlotLease, SlotTerms } from "./event.ts";
 import { closeLeaseProbes, openLeaseProbes } from "./hold-rows.ts";
 import type { ResourceSettings } from "./settings.ts";
 import { slotLeaseKey } from "./slot-key.ts";
 import { reserveOfSlots, settleSlots } from "./slot-tokens.ts";
 import type { ResourceRow, SlotEnding, SlotLeaseRow, SwarmState } from "./state.ts";
 import { noteKept, projectRowOf, startTimer, stopTimer } from "./task-rows.ts";
+
+/** The optional terms in the form of events: absent terms are left out, and so are 0 tokens. */
+export function slotTermsOf({
+  holder,
+  as,
+  label,
+  project,
+  user,
+  tokens = 0,
+  idleTimeoutMs,
+}: { readonly [Name in keyof SlotTerms]: SlotTerms[Name] | undefined }): SlotTerms {
+  return {
+    ...(holder === undefined ? {} : { holder }),
+    ...(as === undefined ? {} : { as }),
+    ...(label === undefined ? {} : { label }),
+    ...(project === undefined ? {} : { project }),
+    ...(user === undefined ? {} : { user }),
+    ...(tokens === 0 ? {} : { tokens }),
+    ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
+  };
+}
 
 export function findSlotLease(
   state: SwarmState,

@@ -192,12 +192,8 @@ function releaseAnswer(reply: Reply, { term, idx }: Commit): object {
       return { ok: true, term, idx, was: reply.was };
     case "slot-ended":
       return { ok: true, term, idx, was: "ended", reason: reply.reason };
-    case "unknown-handle":
-      return unknownHandle(reply.handle);
-    case "session-over":
-      return sessionOver(reply.agent);
     default:
-      return unexpected(reply);
+      return refusedHandle(reply);
   }
 }
 
@@ -209,6 +205,13 @@ function touchAnswer(reply: Reply, { term, idx }: Commit): object {
       return { ok: true, term, idx, state: "waiting" };
     case "slot-ended":
       return { ok: true, term, idx, state: "ended", reason: reply.reason };
+    default:
+      return refusedHandle(reply);
+  }
+}
+
+function refusedHandle(reply: Reply): CodedError {
+  switch (reply.kind) {
     case "unknown-handle":
       return unknownHandle(reply.handle);
     case "session-over":
