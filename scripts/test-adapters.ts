@@ -64,7 +64,7 @@ function test(version: string): void {
   run(`adapters on Node ${version}`, node, vitest, ...args);
 }
 
-/** The running Node, one of `WAGGLE_NODES`, or one that npm installs. */
+/** The path of a Node binary of a major version: of the running Node, of `WAGGLE_NODES`, or installed by npm. */
 function nodeOf(version: string): string {
   const given = (process.env.WAGGLE_NODES ?? "").split(delimiter).filter((path) => path !== "");
   const found = [process.execPath, ...given].find((path) => majorOf(path) === version);

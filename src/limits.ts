@@ -1113,7 +1113,7 @@ export const limits = {
   discoveryMs: 2_000,
   /** Agents of one bridge. Each is an agent of the swarm. */
   bridgedAgentsMax: 256,
-  /** Remembered instances that a bridge leaves out, and instances that it follows. */
+  /** Instances of foreign agents that a bridge remembers: followed instances, and instances left out. Each sort. */
   bridgedInstancesMax: 4_096,
 
   // --- simulations ----------------------------------------------------------------------------

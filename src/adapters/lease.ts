@@ -24,7 +24,7 @@ import { type Refusal, refusalIn, refusalOf } from "./refusal.ts";
 import { laterUsage, type TokenUsage } from "./token-usage.ts";
 
 export interface ModelCall {
-  /** Id of the model, as its vendor writes it. */
+  /** The provider's id of the model, such as `gpt-4o`. */
   readonly model: string | undefined;
   /** Text or messages, for the weight and the estimate of tokens. */
   readonly prompt: unknown;

@@ -1,5 +1,5 @@
-// The error behind an error. Clients of HTTP and model frameworks wrap what a call inside of them throws: a handler
-// then throws their error, with the first one as its cause.
+// The error behind an error. A client of HTTP or a model framework wraps the error of a call in an error of its own,
+// with the call's error as `cause`. A handler then throws the wrapping error.
 
 import { InfrastructureError } from "./handler.ts";
 import { isA } from "./words.ts";

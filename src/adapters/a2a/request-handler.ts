@@ -45,7 +45,7 @@ type Params<Method extends keyof A2ARequestHandler> = Parameters<A2ARequestHandl
 export const GONE = "waggle.gone";
 
 export class SwarmRequestHandler implements A2ARequestHandler {
-  /** Of one project: no client sees tasks of others. */
+  /** The served project: clients see no task of another project. */
   readonly #swarm: ProjectSwarm;
   readonly #card: CardOptions;
   /** Contexts that clients named, of the latest tasks. */

@@ -2,8 +2,8 @@
 // agent of the swarm, while at least one instance sends heartbeats.
 //
 // - Discovery: heartbeats first, then `$SRV.INFO.agents`. A heartbeat of an unknown instance asks for its INFO.
-// - Instances of one subject share a queue group, and NATS picks one for each prompt. So they are one agent, with one
-//   prompt at a time.
+// - Instances of one subject share a queue group, and NATS picks an instance for each prompt. So the instances are one
+//   agent of the swarm, with one prompt at a time.
 // - After three missed heartbeats of its last instance the agent drains. It joins again when a heartbeat comes.
 // - A killed bridge loses nothing: its agents count as lost, and the tasks run again or elsewhere.
 
@@ -35,7 +35,7 @@ export interface BridgeDeps {
   readonly logger: Logger;
   readonly idleMs: number;
   readonly decide: Decide;
-  /** Agents for which it is false are left out. */
+  /** Whether the bridge adopts a foreign agent. */
   readonly isWanted: (agent: ForeignAgent) => boolean;
 }
 

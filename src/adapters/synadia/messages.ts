@@ -15,7 +15,7 @@ export const heartbeatPattern = "agents.hb.*.*.*";
 /** Every agent answers once. */
 export const discoverySubject = `$SRV.INFO.${SERVICE}`;
 
-/** What an agent says about itself, as far as the bridge uses it. */
+/** The fields of an agent's INFO and heartbeats that the bridge uses. */
 export interface ForeignAgent {
   /** Of the instance. */
   readonly instance: string;

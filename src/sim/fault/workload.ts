@@ -42,7 +42,7 @@ export type Operation = { readonly atMs: number; readonly client: string } & (
     }
 );
 
-/** What slots are for, and how their holder behaves. */
+/** The terms of a request for slots, and the behaviour of the holder. */
 export interface SlotPurpose {
   readonly terms: Pick<AcquireOptions, "tokens" | "project" | "user" | "label" | "as" | "idleTimeoutMs">;
   /** Tokens to report before the release. */

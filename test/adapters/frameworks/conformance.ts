@@ -45,7 +45,7 @@ export interface Bench {
   reports(): Promise<unknown[]>;
 }
 
-/** As `reports` has them, of a call that went to its end. */
+/** The tokens of a whole call, in the form of `reports`. */
 export const all = { tokens: usage.inputTokens + usage.outputTokens, ...usage };
 
 const soon = { timeout: 5_000, interval: 20 };
