@@ -1,12 +1,10 @@
-// `npm run build`: compiles src and machines to dist, and bundles the dashboard's page to dist/dashboard. Never in
-// place: compiler and bundler write to a folder beside dist, then a rename replaces each changed file. A process that
-// runs from dist may load a file late (a worker thread, a child process). The process then finds the old or the new
-// file, always whole.
+// `npm run build`: types of src and machines, their modules bundled into few files, and the dashboard's page, all in
+// dist. Never in place: compiler and bundler write to a folder beside dist, then a rename replaces each changed file. A
+// process that runs from dist may load a file late (a worker thread, a verb). The process then finds the file whole.
 
 import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -18,12 +16,13 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildPage, isOfPage } from "./dashboard-page.ts";
+import { buildModules, isChunk } from "./build-modules.ts";
+import { buildPage } from "./dashboard-page.ts";
 
 export interface Build {
-  /** False if the compiler found errors. Files without errors are in dist all the same. */
+  /** False if the compiler or a bundler found errors. Files without errors are in dist all the same. */
   readonly ok: boolean;
-  /** Output of the compiler. */
+  /** Output of the compiler and of the bundlers. */
   readonly printed: string;
 }
 
@@ -34,17 +33,9 @@ export function build(root: string): Build {
   // Beside dist, at the same depth: renames need the same file system, source maps hold relative paths.
   const draft = mkdtempSync(join(root, DRAFT));
   try {
-    copyDist(dist, draft);
-    const compiler = join(root, "node_modules/typescript/bin/tsc");
-    const options = ["--outDir", draft, "--tsBuildInfoFile", join(draft, BUILD_INFO)];
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      [compiler, "-p", "tsconfig.build.json", ...options],
-      { cwd: root, encoding: "utf8" },
-    );
-    const page = buildPage(root, draft);
-    replaceFiles(draft, { root, dist });
-    return { ok: status === 0 && page.ok, printed: `${stdout}${stderr}${page.printed}` };
+    const parts = [compileTypes(root, draft), buildModules(root, draft), buildPage(root, draft)];
+    replaceFiles(draft, dist);
+    return { ok: parts.every(({ ok }) => ok), printed: parts.map(({ printed }) => printed).join("") };
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
@@ -56,6 +47,8 @@ const DRAFT = ".dist-";
 const BUILD_INFO = ".tsbuildinfo";
 /** A build takes seconds. An older folder belongs to a killed build. */
 const ABANDONED_MS = 600_000;
+/** Chunks of older builds stay for the processes that started from them, which may load a chunk late. */
+const OLD_CHUNK_MS = 86_400_000;
 
 function removeAbandoned(root: string): void {
   for (const name of readdirSync(root).filter((name) => name.startsWith(DRAFT))) {
@@ -65,21 +58,38 @@ function removeAbandoned(root: string): void {
   }
 }
 
-/** Copies the output of the last build, so that the compiler writes only changed files. The compiler's notes are
- *  copied first and replaced last. A concurrent build may leave newer files, which are then compiled again. */
-function copyDist(dist: string, draft: string): void {
-  if (!existsSync(join(dist, BUILD_INFO))) return;
-  copyFileSync(join(dist, BUILD_INFO), join(draft, BUILD_INFO));
-  cpSync(dist, draft, { recursive: true, filter: (path) => !path.endsWith(BUILD_INFO) });
+/** Types of all modules, which the published types are a part of. */
+function compileTypes(root: string, draft: string): Build {
+  copyTypes(join(root, "dist"), draft);
+  const compiler = join(root, "node_modules/typescript/bin/tsc");
+  const options = ["--outDir", draft, "--tsBuildInfoFile", join(draft, BUILD_INFO)];
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [compiler, "-p", "tsconfig.build.json", ...options],
+    { cwd: root, encoding: "utf8" },
+  );
+  for (const file of filesIn(draft).filter((file) => isTypes(file) && !hasSource(root, file)))
+    rmSync(join(draft, file));
+  return { ok: status === 0, printed: `${stdout}${stderr}` };
 }
 
-/** Copies the draft's files with a source to dist. Unchanged files are not touched. */
-function replaceFiles(draft: string, { root, dist }: { readonly root: string; readonly dist: string }): void {
+/** Copies the types of the last build, so that the compiler writes only changed files. The compiler's notes are
+ *  copied first and replaced last. A concurrent build may leave newer files, which are then compiled again. */
+function copyTypes(dist: string, draft: string): void {
+  if (!existsSync(join(dist, BUILD_INFO))) return;
+  copyFileSync(join(dist, BUILD_INFO), join(draft, BUILD_INFO));
+  for (const file of filesIn(dist).filter(isTypes)) {
+    mkdirSync(dirname(join(draft, file)), { recursive: true });
+    copyFileSync(join(dist, file), join(draft, file));
+  }
+}
+
+/** Moves the draft's files to dist, and removes the files that this build did not make. Unchanged files are not
+ *  touched, so a chunk keeps the time of the first build that made the chunk. */
+function replaceFiles(draft: string, dist: string): void {
   const isNew = (file: string) => !existsSync(join(dist, file));
-  // The bundler names its files itself.
-  const ofPage = new Set(filesIn(draft).filter(isOfPage));
-  const isMade = (file: string) => (isOfPage(file) ? ofPage.has(file) : hasSource(root, file));
-  const files = filesIn(draft).filter((file) => file !== BUILD_INFO && isMade(file));
+  const files = filesIn(draft).filter((file) => file !== BUILD_INFO);
+  const made = new Set([...files, BUILD_INFO]);
   // New files first: a changed file may import a new file.
   for (const file of [...files.filter(isNew), ...files.filter((file) => !isNew(file)), BUILD_INFO]) {
     const target = join(dist, file);
@@ -87,17 +97,26 @@ function replaceFiles(draft: string, { root, dist }: { readonly root: string; re
     mkdirSync(dirname(target), { recursive: true });
     renameSync(join(draft, file), target);
   }
-  for (const file of filesIn(dist))
-    if (file !== BUILD_INFO && !isMade(file)) rmSync(join(dist, file), { force: true });
+  for (const file of filesIn(dist).filter((file) => !made.has(file) && !isInUse(join(dist, file), file)))
+    rmSync(join(dist, file), { force: true });
+}
+
+function isInUse(path: string, file: string): boolean {
+  const stats = isChunk(file) ? statSync(path, { throwIfNoEntry: false }) : undefined;
+  return stats !== undefined && Date.now() - stats.mtimeMs < OLD_CHUNK_MS;
 }
 
 function isSame(one: string, other: string): boolean {
   return existsSync(other) && readFileSync(one).equals(readFileSync(other));
 }
 
-/** Each `.js`, `.js.map` and `.d.ts` comes from the `.ts` of the same name. */
+function isTypes(file: string): boolean {
+  return file.endsWith(".d.ts");
+}
+
+/** Each `.d.ts` comes from the `.ts` of the same name. */
 function hasSource(root: string, file: string): boolean {
-  return existsSync(join(root, file.replace(/(?:\.js|\.js\.map|\.d\.ts)$/, ".ts")));
+  return existsSync(join(root, file.replace(/\.d\.ts$/, ".ts")));
 }
 
 /** Paths relative to the folder; none without a folder. */

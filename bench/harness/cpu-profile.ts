@@ -1,10 +1,20 @@
 // A .cpuprofile as time per task: by file, by function, and by function with all that it calls. Idle time is left out.
 
+import { existsSync, readFileSync } from "node:fs";
+import { SourceMap } from "node:module";
+import { fileURLToPath } from "node:url";
+
 /** The part of the format of V8 that is read. Times are µs of the machine's monotonic clock. */
 export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
-    readonly callFrame: { readonly functionName: string; readonly url: string };
+    /** Line and column count from 0. */
+    readonly callFrame: {
+      readonly functionName: string;
+      readonly url: string;
+      readonly lineNumber: number;
+      readonly columnNumber: number;
+    };
     readonly children?: readonly number[];
   }[];
   readonly samples: readonly number[];
@@ -69,7 +79,7 @@ function framesOf({ nodes }: CpuProfile, root: string): ReadonlyMap<number, Fram
     const node = nodeById.get(id);
     if (known !== undefined || node === undefined) return known;
     const name = node.callFrame.functionName || "(anonymous)";
-    const file = shortPath(node.callFrame.url, root);
+    const file = shortPath(sourceOf(node.callFrame), root);
     const label = file === "" ? name : `${file}  ${name}`;
     const parent = parentById.get(id);
     const above = parent === undefined ? undefined : frameOf(parent);
@@ -82,13 +92,31 @@ function framesOf({ nodes }: CpuProfile, root: string): ReadonlyMap<number, Fram
   return frames;
 }
 
-/** `file:///…/dist/src/a.js` → `src/a.js`, and a package's file from its name on. */
+/** The URL of the source file by the source map beside a bundled file; the file itself without a map. */
+function sourceOf({ url, lineNumber, columnNumber }: CpuProfile["nodes"][number]["callFrame"]): string {
+  const entry = sourceMapOf(url)?.findEntry(lineNumber, columnNumber);
+  return entry !== undefined && "originalSource" in entry ? new URL(entry.originalSource, url).href : url;
+}
+
+const sourceMapByUrl = new Map<string, SourceMap | undefined>();
+
+function sourceMapOf(url: string): SourceMap | undefined {
+  if (!sourceMapByUrl.has(url)) {
+    const file = url.startsWith("file:") ? `${fileURLToPath(url)}.map` : "";
+    sourceMapByUrl.set(
+      url,
+      existsSync(file) ? new SourceMap(JSON.parse(readFileSync(file, "utf8"))) : undefined,
+    );
+  }
+  return sourceMapByUrl.get(url);
+}
+
+/** `file:///…/src/a.ts` → `src/a.ts`, and a package's file from its name on. */
 function shortPath(url: string, root: string): string {
   return url
     .replace(/^file:\/\//, "")
-    .replace(root, "")
-    .replace(/^(?:.*\/)?node_modules\//, "")
-    .replace(/^\/?dist\//, "");
+    .replace(`${root}/`, "")
+    .replace(/^(?:.*\/)?node_modules\//, "");
 }
 
 function add(sums: Map<string, number>, key: string, us: number): void {

@@ -2,7 +2,7 @@
 // runs beside the coordinators. `waggle up` runs the same verb as a process of its own (dashboard-process.ts).
 
 import { hostname, networkInterfaces } from "node:os";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { Command } from "commander";
 import { pastTurns } from "../audit/past-turns.ts";
 import { findBroker } from "../broker/find-broker.ts";
@@ -24,7 +24,7 @@ import { openJournal } from "./readable-journal.ts";
 import { UsageError } from "./usage-error.ts";
 import { wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
-import { packageVersion } from "./version.ts";
+import { packageFolder, packageVersion } from "./version.ts";
 
 interface DashboardFlags {
   readonly port?: number;
@@ -99,7 +99,7 @@ async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<E
           await reader.close();
         }
       },
-      assetsFolder: fileURLToPath(new URL("../../dashboard/", import.meta.url)),
+      assetsFolder: join(packageFolder, "dist/dashboard"),
       broker: { url: describeAddress(found.address), name, version },
     },
     options,

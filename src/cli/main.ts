@@ -3,6 +3,8 @@
 import { run } from "./run.ts";
 import { processShell, type Shell } from "./shell.ts";
 
+// Stacks name the source. Not always: reading the maps takes time.
+if (process.argv.includes("--verbose")) process.setSourceMapsEnabled(true);
 const code = await run(process.argv.slice(2), processShell);
 await Promise.all([written(processShell.stdout), written(processShell.stderr)]);
 process.exit(code);

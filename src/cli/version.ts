@@ -1,20 +1,14 @@
-// The version in package.json, which stands at the top of the tree, above src/ and above dist/ alike.
+// The package's own folder and version, found by the package's own name: the same from `src` in a test and from `dist`.
 
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
+
+const packageFile = createRequire(import.meta.url).resolve("waggledance/package.json");
+
+/** The folder of package.json, absolute. */
+export const packageFolder = dirname(packageFile);
 
 export function packageVersion(): string {
-  for (const levels of ["../..", "../../.."]) {
-    const version = versionAt(new URL(`${levels}/package.json`, import.meta.url));
-    if (version !== undefined) return version;
-  }
-  return "unknown";
-}
-
-function versionAt(file: URL): string | undefined {
-  try {
-    const { name, version } = JSON.parse(readFileSync(file, "utf8")) as { name?: string; version?: string };
-    return name === "waggledance" ? version : undefined;
-  } catch {
-    return undefined; // no package.json at this level: try the next level
-  }
+  return (JSON.parse(readFileSync(packageFile, "utf8")) as { readonly version: string }).version;
 }

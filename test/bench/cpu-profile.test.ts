@@ -1,18 +1,23 @@
 // A CPU profile as time by file and by function.
 
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { transformSync } from "esbuild";
 import { expect, it } from "vitest";
 import { type CpuProfile, summaryOf } from "../../bench/harness/cpu-profile.ts";
 
 function frame(id: number, functionName: string, url: string, children: number[] = []) {
-  return { id, callFrame: { functionName, url }, children };
+  return { id, callFrame: { functionName, url, lineNumber: 0, columnNumber: 0 }, children };
 }
 
 const profile: CpuProfile = {
   nodes: [
     frame(1, "(root)", "", [2, 6]),
-    frame(2, "turn", "file:///checkout/dist/src/turn.js", [3, 4]),
+    frame(2, "turn", "file:///checkout/src/turn.ts", [3, 4]),
     frame(3, "stringify", "node:internal/json", []),
-    frame(4, "turn", "file:///checkout/dist/src/turn.js", [5]),
+    frame(4, "turn", "file:///checkout/src/turn.ts", [5]),
     frame(5, "parse", "file:///checkout/node_modules/zod/parse.js"),
     frame(6, "(idle)", ""),
   ],
@@ -30,16 +35,32 @@ it("counts the samples of the window, without idle time", () => {
 
 it("sums self time by file and by function", () => {
   expect(summary.files).toEqual([
-    { what: "src/turn.js", us: 40 },
+    { what: "src/turn.ts", us: 40 },
     { what: "zod/parse.js", us: 40 },
     { what: "node:internal/json", us: 20 },
   ]);
-  expect(summary.functions[0]).toEqual({ what: "src/turn.js  turn", us: 40 });
+  expect(summary.functions[0]).toEqual({ what: "src/turn.ts  turn", us: 40 });
 });
 
 it("counts a function that calls itself once", () => {
   expect(summary.inclusive).toEqual([
-    { what: "src/turn.js  turn", us: 100 },
+    { what: "src/turn.ts  turn", us: 100 },
     { what: "zod/parse.js  parse", us: 40 },
   ]);
+});
+
+it("names the source of a bundled file, by its source map", () => {
+  const folder = mkdtempSync(join(tmpdir(), "waggle-profile-"));
+  const { code, map } = transformSync("\n\nexport function turn(): void {}\n", {
+    ...{ loader: "ts", sourcemap: true, sourcefile: "../src/turn.ts" },
+  });
+  mkdirSync(join(folder, "dist"));
+  writeFileSync(join(folder, "dist/chunk.js"), code);
+  writeFileSync(join(folder, "dist/chunk.js.map"), map);
+  const url = pathToFileURL(join(folder, "dist/chunk.js")).href;
+  const bundled = { nodes: [frame(1, "turn", url)], samples: [1], timeDeltas: [10], startTime: 0 };
+  expect(summaryOf(bundled, { fromUs: 0, toUs: 100 }, folder).files).toEqual([
+    { what: "src/turn.ts", us: 10 },
+  ]);
+  rmSync(folder, { recursive: true });
 });

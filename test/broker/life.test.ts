@@ -365,14 +365,14 @@ interface Starter {
 
 /** A process in a separate group that starts the broker and then stays. */
 async function startElsewhere(): Promise<Starter> {
-  const module = fileURLToPath(new URL("../../dist/src/broker/find-broker.js", import.meta.url));
+  const module = fileURLToPath(new URL("../../src/broker/find-broker.ts", import.meta.url));
   const code = `
     import { findBroker } from ${JSON.stringify(module)};
     const { local } = await findBroker(${JSON.stringify({ mode: "find-or-start", dataFolder, env: bareEnv() })});
     console.log(local.pid);
     setInterval(() => undefined, 1_000);
   `;
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", code], {
+  const child = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "--eval", code], {
     detached: true,
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -65,13 +65,13 @@ describe("the start lock", () => {
 
   it("is free at once when the process that held it is killed", async () => {
     const folder = aFolder();
-    const module = fileURLToPath(new URL("../../dist/src/broker/start-lock.js", import.meta.url));
+    const module = fileURLToPath(new URL("../../src/broker/start-lock.ts", import.meta.url));
     const code = `
       import { acquireStartLock } from ${JSON.stringify(module)};
       await acquireStartLock(${JSON.stringify(folder)});
       console.log("taken");
     `;
-    const holder = spawn(process.execPath, ["--input-type=module", "--eval", code], {
+    const holder = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "--eval", code], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     closing.push(() => holder.kill("SIGKILL"));

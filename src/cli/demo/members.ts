@@ -3,8 +3,8 @@
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { createRequire } from "node:module";
 import { setTimeout } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { WaggleError, type WaggleErrorCode } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { ConditionOrder, MemberNotice, MemberOrder } from "./member-order.ts";
@@ -25,7 +25,7 @@ export function startMember(
   order: MemberOrder,
   signal: AbortSignal,
 ): { readonly member: Member; readonly ready: Promise<void> } {
-  const child = fork(fileURLToPath(new URL("./member-main.js", import.meta.url)), [], {
+  const child = fork(createRequire(import.meta.url).resolve("waggledance/demo-member"), [], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
     detached: true, // the demo handles Ctrl-C and stops its members in order
     execArgv: [],

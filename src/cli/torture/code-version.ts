@@ -4,12 +4,12 @@
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { dirname, extname, join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
+import { createRequire } from "node:module";
+import { dirname, join, relative } from "node:path";
 import { packageVersion } from "../version.ts";
 
-/** The module that runs seeds: TypeScript in the source tree, JavaScript in the build. */
-const entry = join(import.meta.dirname, `../../sim/fault/run-seed${extname(fileURLToPath(import.meta.url))}`);
+/** The module of the threads that run seeds, in the build. */
+const entry = createRequire(import.meta.url).resolve("waggledance/torture-thread");
 /** Hex digits of the hash to show and keep. */
 const HASH_DIGITS = 12;
 
@@ -25,10 +25,7 @@ export function codeVersion(file = entry): string {
   return `${packageVersion()}+${hash.digest("hex").slice(0, HASH_DIGITS)}`;
 }
 
-/**
- * The file and all its direct and indirect imports, by path, with their texts. In TypeScript, imports of types count
- * too; long hunts run on the build.
- */
+/** The file and all its direct and indirect imports, by path, with their texts. */
 function importedBy(file: string): ReadonlyMap<string, string> {
   const textByPath = new Map<string, string>();
   const waiting = [file];

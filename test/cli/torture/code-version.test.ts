@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { codeVersion } from "../../../src/cli/torture/code-version.ts";
-import { packageVersion } from "../../../src/cli/version.ts";
+import { packageFolder, packageVersion } from "../../../src/cli/version.ts";
 
 it("starts with the package's version and changes only with imported files", () => {
   const folder = mkdtempSync(join(tmpdir(), "waggle-code-"));
@@ -30,5 +30,5 @@ it("starts with the package's version and changes only with imported files", () 
 });
 
 it("covers the entry of a seed by default", () => {
-  expect(codeVersion()).toBe(codeVersion(join(import.meta.dirname, "../../../src/sim/fault/run-seed.ts")));
+  expect(codeVersion()).toBe(codeVersion(join(packageFolder, "dist/src/sim/fault/seed-thread.js")));
 });
