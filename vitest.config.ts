@@ -28,7 +28,6 @@ export const longSuites = [
   "test/dashboard/browser/markup.test.ts",
   "test/ground/one-server.test.ts",
   "test/ground/three-oldest.test.ts",
-  "test/ground/three-middle.test.ts",
   "test/ground/three-newest.test.ts",
 ];
 

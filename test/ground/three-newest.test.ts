@@ -1,5 +1,5 @@
-// Three servers of the third installed version.
+// Three servers of the second installed version that keeps replicas.
 
 import { describeThreeServers } from "./three-servers.ts";
 
-describeThreeServers(2);
+describeThreeServers(1);

@@ -1,4 +1,4 @@
-// Three servers of the oldest installed version.
+// Three servers of the first installed version that keeps replicas.
 
 import { describeThreeServers } from "./three-servers.ts";
 

@@ -8,7 +8,6 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  *  that both kinds run side by side. The others follow in vitest's own order. */
 const longest = [
   // npm run test:long
-  "test/ground/three-middle.test.ts",
   "test/cli/swarm.test.ts",
   "test/ground/three-newest.test.ts",
   "test/ground/three-oldest.test.ts",
