@@ -1,7 +1,7 @@
-// A process that runs one attempt with the compiled exec handler, to be killed by a test. argv: the command.
+// A process that runs one attempt with the exec handler, to be killed by a test. argv: the command.
 // The process prints nothing; the test reads the files that the command writes.
 
-import { execHandler } from "../../dist/src/agent/exec.js";
+import { execHandler } from "../../src/agent/exec.ts";
 
 const [command] = process.argv.slice(2);
 const task = {

@@ -254,7 +254,7 @@ describe("an attempt's processes", () => {
     const inner = `sh -c '${trap === "" ? "" : 'trap "" TERM;'} while :; do sleep 0.05; done' &`;
     const command = `${trap} ${inner} echo $$ > ${ready}; while :; do sleep 0.05; done`;
     const entry = fileURLToPath(new URL("exec-agent.mjs", import.meta.url));
-    const agent = spawn(process.execPath, [entry, command], { stdio: "inherit" });
+    const agent = spawn(process.execPath, ["--import", "tsx", entry, command], { stdio: "inherit" });
     const group = await groupIn(ready);
     expect(groupExists(group)).toBe(true);
     agent.kill("SIGKILL");

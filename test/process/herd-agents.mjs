@@ -3,8 +3,8 @@
 // and `ended <id> <code>` for each end.
 
 import { once } from "node:events";
-import { startAgent } from "../../dist/src/agent/agent.js";
-import { connectNats } from "../../dist/src/transport/nats.js";
+import { startAgent } from "../../src/agent/agent.ts";
+import { connectNats } from "../../src/transport/nats.ts";
 
 const [url, prefix, count] = process.argv.slice(2);
 const say = (text) => process.stdout.write(`${text}\n`);

@@ -32,7 +32,7 @@ beforeEach(async () => {
   await workplace.start("up", "--nats", server.url).says("leading");
   swarm = await connect({ nats: server.url });
   herds = Array.from({ length: PROCESSES }, (_, n) => {
-    const args = [agentsFile, server.url, `h${n}-`, String(AGENTS / PROCESSES)];
+    const args = ["--import", "tsx", agentsFile, server.url, `h${n}-`, String(AGENTS / PROCESSES)];
     return new RunningWaggle(spawn(process.execPath, args));
   });
   await Promise.all(herds.map((herd) => herd.says("connected")));
