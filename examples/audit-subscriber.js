@@ -4,13 +4,16 @@
 // docs/audit.md.
 
 import { readFileSync } from "node:fs";
-import { connect } from "@nats-io/transport-node";
+import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
 
 const prefix = `waggle.v1.${process.env.WAGGLE_SWARM ?? "default"}`;
 const from = Number(process.argv.slice(2).find((word) => /^\d+$/.test(word)) ?? Number.MAX_SAFE_INTEGER);
 
+// The broker of `waggle up` takes the key that lies beside its address.
 const broker = process.env.NATS_URL ? undefined : JSON.parse(readFileSync(".waggle/broker.json", "utf8"));
-const nats = await connect({ servers: process.env.NATS_URL ?? broker.url, token: broker?.secret });
+const key =
+  broker && nkeyAuthenticator(new TextEncoder().encode(readFileSync(".waggle/user.nk", "utf8").trim()));
+const nats = await connect({ servers: process.env.NATS_URL ?? broker.url, authenticator: key });
 
 // Subscribed before the first page is asked for: nothing lies between the two.
 const messages = nats.subscribe(`${prefix}.event.>`);

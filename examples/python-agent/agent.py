@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 """A Waggle agent in plain Python, no packages: joins, sends heartbeats, runs tasks, drains on Ctrl-C or SIGTERM.
-
     python3 agent.py --kind shout [--swarm default] [--nats nats://TOKEN@127.0.0.1:4222] [--max-concurrent 4] [--group GROUP] [--inbox-prefix _INBOX_me]
-
 Without --nats, reads .waggle/broker.json in the current folder. Exit code 3: the connection was lost; 5: forbidden. See docs/protocol.md.
 """
-import argparse, json, os, signal, socket, sys, threading, time, uuid
+import argparse, hmac, json, os, signal, socket, sys, threading, time, uuid
 from urllib.parse import urlparse
 
 def handle(task):
@@ -22,9 +20,14 @@ class Nats:
         at = urlparse(url)
         self.socket = socket.create_connection((at.hostname, at.port or 4222))
         self.input, self.lock, self.handlers, self.waiting = self.socket.makefile("rb"), threading.Lock(), {}, {}
-        self.input.readline()  # INFO
-        auth = {"user": at.username, "pass": at.password} if at.password else {"auth_token": token or at.username}
+        nonce, challenge, secret = json.loads(self.input.readline()[5:]).get("nonce", ""), fresh(), token or at.username or ""
+        def proof(side): return hmac.new(secret.encode(), f"{side}\n{nonce}\n{challenge}".encode(), "sha256").hexdigest()
+        if at.password: auth = {"user": at.username, "pass": at.password}
+        elif nonce.startswith(f"waggle-{at.port}-"): auth = {"auth_token": proof("client"), "challenge": challenge}
+        elif token: sys.exit(f"the process at {at.netloc} is not this folder's broker")
+        else: auth = {"auth_token": secret}
         self.write(f"CONNECT {json.dumps({'verbose': False, 'headers': True, 'no_responders': True, **auth})}\r\n".encode())
+        if "challenge" in auth and proof("broker").encode() not in self.input.readline(): sys.exit(f"{at.port}: wrong secret, or not the broker")
         self.inbox = f"{inbox_prefix}.{fresh()}"
         self.subscribe(self.inbox + ".*", lambda subject, data: self.waiting.pop(subject, lambda _: None)(data))
         threading.Thread(target=self.read, daemon=True).start()
@@ -34,15 +37,13 @@ class Nats:
         data = json.dumps(message).encode()
         self.write(f"PUB {subject} {reply} {len(data)}\r\n".encode() + data + b"\r\n")
     def subscribe(self, subject, handler):
-        sid = str(len(self.handlers) + 1)
-        self.handlers[sid] = handler
+        self.handlers[sid := str(len(self.handlers) + 1)] = handler
         self.write(f"SUB {subject} {sid}\r\n".encode())
     def request(self, subject, message, timeout=5.0):
         """The answer, or None without an answer: then ask again with the same content."""
         reply, answered, box = f"{self.inbox}.{fresh()}", threading.Event(), []
         self.waiting[reply] = lambda data: (box.append(data), answered.set())
-        self.publish(subject, message, reply)
-        answered.wait(timeout)
+        self.publish(subject, message, reply); answered.wait(timeout)
         return json.loads(box[0]) if box and box[0] else None
     def read(self):
         for line in self.input:
@@ -87,8 +88,7 @@ class Agent:
         if task["number"] <= self.seen or task["number"] in self.early: return  # a repetition
         self.early.add(task["number"])
         while self.seen + 1 in self.early: self.seen += 1; self.early.discard(self.seen)
-        self.held[key_of(task)] = task
-        threading.Thread(target=self.run, args=(task,)).start()
+        self.held[key_of(task)] = task; threading.Thread(target=self.run, args=(task,)).start()
     def run(self, task):
         key = key_of(task)
         try: report = {"outcome": "revoked"} if task.get("revoked") else {"outcome": "completed", "result": handle(task)}
@@ -105,8 +105,7 @@ class Agent:
         self.join()
         for each in (signal.SIGINT, signal.SIGTERM): signal.signal(each, lambda *_: setattr(self, "draining", True))
         while self.held or not self.draining:
-            self.heartbeat()
-            time.sleep(1)
+            self.heartbeat(); time.sleep(1)
         print("left:", self.ask("leave", {}), file=sys.stderr)
 
 if __name__ == "__main__":
@@ -116,5 +115,6 @@ if __name__ == "__main__":
     flags.add_argument("--inbox-prefix", default=os.environ.get("NATS_INBOX_PREFIX", "_INBOX"))
     given = flags.parse_args()
     broker = {"url": given.nats} if given.nats else json.load(open(".waggle/broker.json"))
+    if broker.get("kind") == "nats-server": broker["url"] = broker["url"].replace("//", f"//waggle:{broker.pop('secret')}@")
     name = given.id or f"{socket.gethostname().split('.')[0]}-{given.kind[0]}-{fresh()[:4]}"
     Agent(Nats(broker["url"], broker.get("secret"), given.inbox_prefix), given.swarm or "default", given.group or "_", name, given.kind, int(given.max_concurrent or 4)).live()

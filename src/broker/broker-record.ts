@@ -6,13 +6,14 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { BrokerError } from "../errors.ts";
+import type { ServerCredentials } from "../transport/server-address.ts";
 import { type DataFolder, writePrivately } from "./data-folder.ts";
 
 const brokerRecordSchema = z.object({
   kind: z.enum(["nats-server", "development"]),
   /** `nats://127.0.0.1:<port>` */
   url: z.string().regex(/^nats:\/\/127\.0\.0\.1:\d+$/),
-  /** Secret that clients send as `auth_token`. */
+  /** Secret that clients of the development broker prove to have, and password of the nats-server's user. */
   secret: z.string().min(1),
   /** Process id. Null when the broker was stopped or never ran. A killed broker keeps its id, and coordinators
    *  restart it. */
@@ -43,6 +44,15 @@ export function writeRecord(folder: DataFolder, record: BrokerRecord): void {
 export function portOf({ url }: BrokerRecord): number {
   return Number(url.slice(url.lastIndexOf(":") + 1));
 }
+
+/** How this user's programs log in. Nothing secret travels. */
+export function credentialsFor(folder: DataFolder, { kind, secret }: BrokerRecord): ServerCredentials {
+  if (kind === "nats-server") return { kind: "nkey-file", file: folder.userKey };
+  return { kind: "secret", secret };
+}
+
+/** User of a spawned nats-server, with the secret as password: for clients without keys (nkeys). */
+export const PASSWORD_USER = "waggle";
 
 /** The broker's name in INFO, so that clients recognise the broker before showing the secret. */
 export function serverNameFor(secret: string): string {

@@ -10,13 +10,26 @@ import { ProtocolParser, type ProtocolSink, type PublishFrame, type Violation } 
 /** The server as a connection uses it. */
 export interface ConnectionOwner {
   readonly maxPayloadBytes: number;
-  isSecret(secret: string): boolean;
+  isAuthorized(login: Login): boolean;
+  /** A new INFO line, with the broker's proof for this login. */
+  greet(connection: Connection, login: Login): void;
   route(from: Connection, frame: PublishFrame): void;
   addInterest(interest: Interest<ClientSubscription>): void;
   removeInterest(interest: Interest<ClientSubscription>): void;
   /** `connection` has output to write. */
   willFlush(connection: Connection): void;
   closed(connection: Connection): void;
+}
+
+/** A client's attempt to log in; texts are empty when absent. */
+export interface Login {
+  /** The broker's, from this connection's INFO. */
+  readonly nonce: string;
+  readonly answer: string;
+  /** The client's random text, for the broker's proof. */
+  readonly challenge: string;
+  readonly nkey: string;
+  readonly signature: string;
 }
 
 /** A SUB of a client. */
@@ -53,6 +66,8 @@ export class Connection implements ProtocolSink {
   isEchoing = true;
   /** True if the client wants to know when a request has no receiver. */
   wantsNoResponders = false;
+  /** Random text of this connection's INFO, which the client must answer. */
+  readonly nonce: string;
   /** When the INFO line was sent; the client must send CONNECT within a limited time. */
   readonly openedAt: number;
   /** True if anything arrived since the server's last check. */
@@ -71,7 +86,12 @@ export class Connection implements ProtocolSink {
   #isVerbose = false;
   #takesHeaders = false;
 
-  constructor(socket: Socket, owner: ConnectionOwner, openedAt: number) {
+  constructor(
+    socket: Socket,
+    owner: ConnectionOwner,
+    { nonce, openedAt }: { readonly nonce: string; readonly openedAt: number },
+  ) {
+    this.nonce = nonce;
     this.#socket = socket;
     this.#owner = owner;
     this.#parser = new ProtocolParser(this, owner.maxPayloadBytes);
@@ -154,11 +174,12 @@ export class Connection implements ProtocolSink {
 
   connect(json: string): void {
     const options = parseOptions(json);
-    if (options === undefined) {
-      this.cut("Unknown Protocol Operation");
-    } else if (!this.#owner.isSecret(textOption(options, "auth_token"))) {
+    if (options === undefined) return this.cut("Unknown Protocol Operation");
+    const login = loginOf(options, this.nonce);
+    if (!this.#owner.isAuthorized(login)) {
       this.cut("Authorization Violation");
     } else {
+      if (login.challenge !== "") this.#owner.greet(this, login);
       this.isEchoing = options["echo"] !== false;
       this.#isVerbose = options["verbose"] === true;
       this.#takesHeaders = options["headers"] === true;
@@ -265,6 +286,16 @@ function parseOptions(json: string): Record<string, unknown> | undefined {
   } catch {
     return undefined; // answered like any invalid line
   }
+}
+
+function loginOf(options: Record<string, unknown>, nonce: string): Login {
+  return {
+    nonce,
+    answer: textOption(options, "auth_token"),
+    challenge: textOption(options, "challenge"),
+    nkey: textOption(options, "nkey"),
+    signature: textOption(options, "sig"),
+  };
 }
 
 function textOption(options: Record<string, unknown>, name: string): string {

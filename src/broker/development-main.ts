@@ -10,6 +10,7 @@ import { DevelopmentBroker } from "./server.ts";
 const configSchema = z.object({
   port: z.number().int().min(1).max(65_535),
   secret: z.string().min(1),
+  userKey: z.string().optional(),
   serverName: z.string().min(1),
 });
 

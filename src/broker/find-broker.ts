@@ -7,8 +7,8 @@
 
 import { NoBrokerError } from "../errors.ts";
 import { describeAddress, type ServerAddress } from "../transport/server-address.ts";
-import { type BrokerKind, type BrokerRecord, readRecord } from "./broker-record.ts";
-import { findDataFolder, makeDataFolder } from "./data-folder.ts";
+import { type BrokerKind, type BrokerRecord, credentialsFor, readRecord } from "./broker-record.ts";
+import { type DataFolder, findDataFolder, makeDataFolder } from "./data-folder.ts";
 import { isAnswering, isRunning } from "./liveness.ts";
 import { findNamedServer, type NamedServerOptions } from "./named-server.ts";
 import { startBroker } from "./start-broker.ts";
@@ -62,12 +62,13 @@ async function find(options: FindBrokerOptions): Promise<FoundBroker> {
   if (named !== undefined) return { kind: "named", local: undefined, ...named };
 
   if (options.mode === "find-only") return await findRunning(options.dataFolder);
+  const folder = makeDataFolder(options.dataFolder);
   const started = await startBroker({
-    folder: makeDataFolder(options.dataFolder),
+    folder,
     kind: options.kind,
     env: options.env ?? process.env,
   });
-  return describe(started.record, started);
+  return describe(folder, started.record, started);
 }
 
 async function findRunning(dataFolder: string): Promise<FoundBroker> {
@@ -77,7 +78,7 @@ async function findRunning(dataFolder: string): Promise<FoundBroker> {
     throw new NoBrokerError(
       `no broker runs for ${dataFolder}: start a swarm with \`waggle up\`, or name a NATS server with --nats`,
     );
-  if (await isAnswering(folder, record)) return describe(record, { wasStarted: false });
+  if (await isAnswering(folder, record)) return describe(folder, record, { wasStarted: false });
   throw new NoBrokerError(whyAway(record, { dataFolder, isRunning: await isRunning(folder, record) }));
 }
 
@@ -94,12 +95,13 @@ function whyAway(
 }
 
 function describe(
+  folder: DataFolder,
   record: BrokerRecord,
   { wasStarted, remark }: { readonly wasStarted: boolean; readonly remark?: string | undefined },
 ): FoundBroker {
   const address: ServerAddress = {
     urls: [record.url],
-    credentials: { kind: "token", token: record.secret },
+    credentials: credentialsFor(folder, record),
   };
   const what =
     record.kind === "nats-server" ? `nats-server ${record.version} with JetStream` : "the development broker";

@@ -3,12 +3,12 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync } from "node:fs";
+import { closeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { unreachable } from "../assert.ts";
 import { BrokerError } from "../errors.ts";
-import { type BrokerKind, serverNameFor } from "./broker-record.ts";
-import { type DataFolder, writePrivately } from "./data-folder.ts";
+import { type BrokerKind, PASSWORD_USER, serverNameFor } from "./broker-record.ts";
+import { type DataFolder, openLog, writePrivately } from "./data-folder.ts";
 import type { NatsBinary } from "./nats-binary.ts";
 
 export type BrokerProgram =
@@ -32,10 +32,10 @@ export async function launch(program: BrokerProgram, options: LaunchOptions): Pr
   const { folder } = options;
   switch (program.kind) {
     case "nats-server":
-      writePrivately(folder.natsServerConfig, natsServerConfig(options));
+      writePrivately(folder.natsServerConfig, await natsServerConfig(options));
       return await spawnDetached(program.binary.path, ["--config", folder.natsServerConfig], folder);
     case "development":
-      writePrivately(folder.developmentConfig, developmentConfig(options));
+      writePrivately(folder.developmentConfig, await developmentConfig(options));
       return await spawnDetached(
         process.execPath,
         [developmentMain(), "--config", folder.developmentConfig],
@@ -51,20 +51,27 @@ export function configFileOf(kind: BrokerKind, folder: DataFolder): string {
   return kind === "nats-server" ? folder.natsServerConfig : folder.developmentConfig;
 }
 
-function natsServerConfig({ folder, port, secret }: LaunchOptions): string {
+/** Two ways to log in: the user's key, and a password for clients without keys. */
+async function natsServerConfig({ folder, port, secret }: LaunchOptions): Promise<string> {
+  const { userKeyOf } = await import("./nats.ts");
   return [
     "# Written by waggle at each start of this broker.",
     "host: 127.0.0.1",
     `port: ${port}`,
     `server_name: ${JSON.stringify(serverNameFor(secret))}`,
-    `authorization { token: ${JSON.stringify(secret)} }`,
+    "authorization { users: [",
+    `  { nkey: ${userKeyOf(folder)} }`,
+    `  { user: ${PASSWORD_USER}, password: ${JSON.stringify(secret)} }`,
+    "] }",
     `jetstream { store_dir: ${JSON.stringify(folder.jetStream)} }`,
     "",
   ].join("\n");
 }
 
-function developmentConfig({ port, secret }: LaunchOptions): string {
-  return `${JSON.stringify({ port, secret, serverName: serverNameFor(secret) }, null, 2)}\n`;
+async function developmentConfig({ folder, port, secret }: LaunchOptions): Promise<string> {
+  const { userKeyOf } = await import("./nats.ts");
+  const config = { port, secret, serverName: serverNameFor(secret), userKey: userKeyOf(folder) };
+  return `${JSON.stringify(config, null, 2)}\n`;
 }
 
 /** The compiled entry, found by the package's own name: the same from `src` in a test and from `dist`. */
@@ -73,7 +80,7 @@ function developmentMain(): string {
 }
 
 async function spawnDetached(command: string, args: string[], folder: DataFolder): Promise<LaunchedBroker> {
-  const log = openSync(folder.log, "a", 0o600);
+  const log = openLog(folder.log);
   try {
     const child = spawn(command, args, { cwd: folder.path, detached: true, stdio: ["ignore", log, log] });
     await spawned(child, command);

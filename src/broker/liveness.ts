@@ -3,6 +3,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "../limits.ts";
+import { MutualProof } from "../transport/mutual-proof.ts";
 import { type BrokerRecord, portOf, serverNameFor } from "./broker-record.ts";
 import type { DataFolder } from "./data-folder.ts";
 import { configFileOf } from "./launch.ts";
@@ -12,16 +13,24 @@ import { hasEnded, isProcessWith } from "./process-identity.ts";
 /** Polling interval while a process starts or ends, because no event reports either. */
 const LOOK_MS = 20;
 
-export async function ask(record: BrokerRecord): Promise<ProbeAnswer> {
-  const { secret } = record;
-  return await probe({ port: portOf(record), secret, serverName: serverNameFor(secret) });
+export async function ask(folder: DataFolder, record: BrokerRecord): Promise<ProbeAnswer> {
+  const { kind, secret } = record;
+  const port = portOf(record);
+  return await probe({
+    port,
+    serverName: serverNameFor(secret),
+    credentials:
+      kind === "nats-server"
+        ? { login: async (nonce) => (await import("./nats.ts")).signNonce(folder, nonce) }
+        : new MutualProof({ secret, ports: [port], isRequired: true }),
+  });
 }
 
 /** Waits briefly for a broker that runs and does not answer yet. */
 export async function isAnswering(folder: DataFolder, record: BrokerRecord): Promise<boolean> {
   const deadline = performance.now() + limits.brokerAnswerMs;
   do {
-    const answer = await ask(record);
+    const answer = await ask(folder, record);
     if (answer.kind === "answers") return true;
     if (answer.kind === "stranger" || !(await isRunning(folder, record))) return false;
     await sleep(LOOK_MS);

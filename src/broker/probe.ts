@@ -5,19 +5,26 @@ import { connect, type Socket } from "node:net";
 import { limits } from "../limits.ts";
 
 export type ProbeAnswer =
-  /** The broker answers and accepts the secret. */
+  /** The broker answers and accepts the login. */
   | { readonly kind: "answers"; readonly version: string; readonly hasJetStream: boolean }
   | { readonly kind: "nobody" }
   /** A process listens and does not identify itself in time: a foreign server, or a broker that hangs. */
   | { readonly kind: "silent" }
-  /** A foreign server, or a broker with a different secret. */
+  /** A foreign server, a broker with a different secret, or a process that passes on what a broker says. */
   | { readonly kind: "stranger" };
 
 export interface ProbeOptions {
   readonly port: number;
-  readonly secret: string;
   /** The broker's name in INFO. */
   readonly serverName: string;
+  readonly credentials: ProbeCredentials;
+}
+
+export interface ProbeCredentials {
+  /** Fields of CONNECT that log in. @param nonce empty without one */
+  login(nonce: string): object | Promise<object>;
+  /** Whether the INFO after CONNECT proves that the broker knows the secret. Absent: there is no such INFO. */
+  isGivenBy?(info: object | undefined): boolean;
 }
 
 export async function probe(options: ProbeOptions): Promise<ProbeAnswer> {
@@ -34,13 +41,13 @@ export async function probe(options: ProbeOptions): Promise<ProbeAnswer> {
   }
 }
 
-async function converse(socket: Socket, { secret, serverName }: ProbeOptions): Promise<ProbeAnswer> {
+async function converse(socket: Socket, { serverName, credentials }: ProbeOptions): Promise<ProbeAnswer> {
   const lines = linesOf(socket);
   const info = infoIn((await lines.next()).value);
   if (info?.["server_name"] !== serverName) return { kind: "stranger" };
-  socket.write(
-    `CONNECT ${JSON.stringify({ auth_token: secret, verbose: false, lang: "waggle" })}\r\nPING\r\n`,
-  );
+  const login = await credentials.login(String(info["nonce"] ?? ""));
+  socket.write(`CONNECT ${JSON.stringify({ ...login, verbose: false, lang: "waggle" })}\r\nPING\r\n`);
+  if (credentials.isGivenBy?.(infoIn((await lines.next()).value)) === false) return { kind: "stranger" };
   const answer = (await lines.next()).value;
   if (answer !== "PONG") return { kind: "stranger" };
   return { kind: "answers", version: String(info["version"]), hasJetStream: info["jetstream"] === true };

@@ -1,24 +1,34 @@
 // The development broker: core NATS for one machine without a nats-server. No JetStream, clusters, TLS or
-// permissions: each client with the secret may do everything. Clients see the behaviour of nats-server: a
-// single conformance suite covers both (test/transport/conformance.ts).
+// permissions: each client that proves to know the secret may do everything. Clients see the behaviour of
+// nats-server: a single conformance suite covers both (test/transport/conformance.ts).
 //
 // Output is written once per turn of the event loop, for all clients with output. A client that reads more
 // slowly than others write delays the writers a little, and is disconnected if the delay does not help.
 
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { limits } from "../limits.ts";
+import {
+  brokerProof,
+  clientAnswer,
+  freshNonce,
+  type Handshake,
+  isSameText,
+} from "../transport/mutual-proof.ts";
 import { type Interest, type QueueGroup, SubjectIndex } from "../transport/subject-index.ts";
-import { type ClientSubscription, Connection, type ConnectionOwner } from "./connection.ts";
+import { type ClientSubscription, Connection, type ConnectionOwner, type Login } from "./connection.ts";
 import type { PublishFrame } from "./protocol-parser.ts";
+import { UserKey } from "./user-key.ts";
 
 /** Version shown to clients: the features of core NATS 2.9. */
 export const DEVELOPMENT_BROKER_VERSION = "2.9.0-waggle";
 
 export interface DevelopmentBrokerOptions {
-  /** Secret that clients must send as `auth_token`. Not empty. */
+  /** Secret that clients must prove to know (transport/mutual-proof.ts). Not empty. */
   readonly secret: string;
+  /** Public key of a user who may log in by a signature instead (nkey). */
+  readonly userKey?: string | undefined;
   /** 0: any free port. */
   readonly port: number;
   /** Name in INFO, which identifies the broker. */
@@ -31,7 +41,7 @@ export interface DevelopmentBrokerOptions {
 export class DevelopmentBroker implements ConnectionOwner {
   readonly maxPayloadBytes: number;
   readonly #options: DevelopmentBrokerOptions;
-  readonly #secretDigest: Buffer;
+  readonly #userKey: UserKey | undefined;
   readonly #serverId = randomBytes(16).toString("hex").toUpperCase();
   readonly #server: Server;
   readonly #index = new SubjectIndex<ClientSubscription>();
@@ -44,7 +54,7 @@ export class DevelopmentBroker implements ConnectionOwner {
   constructor(options: DevelopmentBrokerOptions) {
     if (options.secret === "") throw new RangeError("a broker needs a secret");
     this.#options = options;
-    this.#secretDigest = digest(options.secret);
+    this.#userKey = options.userKey === undefined ? undefined : new UserKey(options.userKey);
     this.maxPayloadBytes = options.maxPayloadBytes ?? limits.maxPayloadBytesDefault;
     this.#server = createServer((socket) => this.#accept(socket));
   }
@@ -75,8 +85,15 @@ export class DevelopmentBroker implements ConnectionOwner {
     await closed;
   }
 
-  isSecret(secret: string): boolean {
-    return timingSafeEqual(digest(secret), this.#secretDigest);
+  isAuthorized(login: Login): boolean {
+    const { nkey, signature, nonce, answer } = login;
+    if (nkey === "") return isSameText(answer, clientAnswer(this.#handshake(login)));
+    return this.#userKey?.text === nkey && this.#userKey.hasSigned(nonce, signature);
+  }
+
+  greet(connection: Connection, login?: Login): void {
+    const proof = login === undefined ? {} : { proof: brokerProof(this.#handshake(login)) };
+    connection.say(`INFO ${JSON.stringify({ ...this.#info(connection), ...proof })}`);
   }
 
   route(from: Connection, frame: PublishFrame): void {
@@ -112,17 +129,24 @@ export class DevelopmentBroker implements ConnectionOwner {
   }
 
   #accept(socket: Socket): void {
-    const connection = new Connection(socket, this, performance.now());
+    const connection = new Connection(socket, this, {
+      nonce: freshNonce(this.port),
+      openedAt: performance.now(),
+    });
     this.#clients += 1;
     if (this.#connections.size >= limits.brokerConnectionsMax) {
       connection.cut("maximum connections exceeded");
       return;
     }
     this.#connections.add(connection);
-    connection.say(`INFO ${JSON.stringify(this.#greeting())}`);
+    this.greet(connection);
   }
 
-  #greeting(): Record<string, unknown> {
+  #handshake({ nonce, challenge }: Login): Handshake {
+    return { secret: this.#options.secret, nonce, challenge };
+  }
+
+  #info({ nonce }: Connection): Record<string, unknown> {
     return {
       server_id: this.#serverId,
       server_name: this.#options.serverName,
@@ -133,6 +157,7 @@ export class DevelopmentBroker implements ConnectionOwner {
       port: this.port,
       headers: true,
       auth_required: true,
+      nonce,
       max_payload: this.maxPayloadBytes,
       client_id: this.#clients,
     };
@@ -204,8 +229,4 @@ export class DevelopmentBroker implements ConnectionOwner {
       if (!connection.isAuthorized && connection.openedAt < latest) connection.cut("Authentication Timeout");
     }
   }
-}
-
-function digest(secret: string): Buffer {
-  return createHash("sha256").update(secret).digest();
 }

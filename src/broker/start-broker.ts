@@ -152,17 +152,21 @@ async function tryStart(
     storeDir: program.kind === "nats-server" ? folder.jetStream : null,
   };
   writeRecord(folder, record);
-  if (await answersInTime(launched, record)) return record;
+  if (await answersInTime(folder, launched, record)) return record;
   await endProcess(folder, record);
   writeRecord(folder, { ...record, pid: null });
   return undefined;
 }
 
-async function answersInTime(launched: LaunchedBroker, record: BrokerRecord): Promise<boolean> {
+async function answersInTime(
+  folder: DataFolder,
+  launched: LaunchedBroker,
+  record: BrokerRecord,
+): Promise<boolean> {
   const deadline = performance.now() + limits.brokerStartMs;
   const isEnded = launched.ended.then(() => true);
   while (performance.now() < deadline) {
-    if ((await ask(record)).kind === "answers") return true;
+    if ((await ask(folder, record)).kind === "answers") return true;
     if (await Promise.race([isEnded, sleep(LOOK_MS, false)])) return false;
   }
   return false;

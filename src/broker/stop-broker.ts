@@ -31,7 +31,7 @@ export async function stopBroker(dataFolder: string): Promise<StoppedBroker> {
       const what = record.kind === "nats-server" ? `nats-server ${record.version}` : "the development broker";
       return { wasRunning: true, sentence: `stopped ${what} at ${record.url} (process ${record.pid})` };
     }
-    if ((await ask(record)).kind !== "answers") {
+    if ((await ask(folder, record)).kind !== "answers") {
       writeRecord(folder, { ...record, pid: null }); // or a coordinator would restart a killed broker
       return nothing;
     }

@@ -18,22 +18,27 @@ import {
   nkeyAuthenticator,
   PermissionViolationError,
   type Status,
-  tokenAuthenticator,
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
 import { unreachable } from "../assert.ts";
 import { systemClock } from "../clock.ts";
-import { InvalidConfigError, InvalidMessageError, UnreachableError } from "../errors.ts";
+import { InvalidConfigError, InvalidMessageError, InvariantError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
 import { explainConnectFailure } from "./connect-failure.ts";
 import { callHandler } from "./handler.ts";
 import { KeptPublishes } from "./kept-publishes.ts";
+import { MutualProof } from "./mutual-proof.ts";
 import { ended, OpenRequests } from "./open-requests.ts";
 import { checkOutgoing, checkSubject } from "./outgoing.ts";
 import { ReconnectDelay } from "./reconnect-delay.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
-import type { ServerAddress, ServerCredentials, ServerTls } from "./server-address.ts";
+import {
+  describeAddress,
+  type ServerAddress,
+  type ServerCredentials,
+  type ServerTls,
+} from "./server-address.ts";
 import { isValidPattern } from "./subject-index.ts";
 import type {
   ConnectionStatus,
@@ -76,26 +81,62 @@ export interface NatsTransport extends Transport {
 /** Connects once and fails fast; after the first connection, reconnects without limit.
  *  @throws UnreachableError, InvalidConfigError; neither holds credentials */
 export async function connectNats(options: NatsOptions): Promise<NatsTransport> {
-  return new WireTransport(await openNatsConnection(options), options);
+  const { connection, proof } = await open(options);
+  return new WireTransport(connection, { ...options, proof });
 }
 
 /** As `connectNats`, but returns the library's connection. Close it with `close()`.
  *  @throws UnreachableError, InvalidConfigError; neither holds credentials */
 export async function openNatsConnection(options: NatsOptions): Promise<NatsConnection> {
+  return (await open(options)).connection;
+}
+
+interface Opened {
+  readonly connection: NatsConnection;
+  readonly proof: MutualProof | undefined;
+}
+
+async function open(options: NatsOptions): Promise<Opened> {
   options.signal?.throwIfAborted();
   const reconnectDelay = new ReconnectDelay();
-  const connectionOptions = await toConnectionOptions(options, reconnectDelay);
+  const proof = proofFor(options);
+  const connectionOptions = await toConnectionOptions(options, { reconnectDelay, proof });
   const opening = connect(connectionOptions).catch((cause: unknown) => {
     throw explainConnectFailure(cause, options);
   });
   const connection = await unlessAborted(opening, options.signal, (late) => late.close());
+  if (proof?.isGivenBy(connection.info) === false) {
+    await connection.close();
+    throw notTheBroker(options);
+  }
   void reconnectDelay.follow(connection.status());
-  return connection;
+  return { connection, proof };
+}
+
+function proofFor({ urls, credentials }: ServerAddress): MutualProof | undefined {
+  const ports = urls.map((url) => Number(new URL(url).port));
+  if (credentials?.kind === "token")
+    return new MutualProof({ secret: credentials.token, ports, isRequired: false });
+  if (credentials?.kind === "secret")
+    return new MutualProof({ secret: credentials.secret, ports, isRequired: true });
+  return undefined;
+}
+
+function notTheBroker(address: ServerAddress): UnreachableError {
+  return new UnreachableError(
+    `the process at ${describeAddress(address)} does not know the broker's secret, and received nothing: it is not ` +
+      "the broker of this data folder. End that process, then run `waggle up`",
+  );
+}
+
+interface WireOptions extends NatsOptions {
+  readonly proof: MutualProof | undefined;
 }
 
 class WireTransport implements NatsTransport {
   readonly inboxPrefix: string;
   readonly #connection: NatsConnection;
+  readonly #options: WireOptions;
   readonly #onError: (error: Error) => void;
   readonly #inbox: ReplyInbox;
   readonly #requests = new OpenRequests<Forbidden>(systemClock);
@@ -105,8 +146,10 @@ class WireTransport implements NatsTransport {
   #facts: ServerFacts;
   #closing: Promise<void> | undefined;
 
-  constructor(connection: NatsConnection, { inboxPrefix = DEFAULT_INBOX_PREFIX, onError }: NatsOptions) {
+  constructor(connection: NatsConnection, options: WireOptions) {
+    const { inboxPrefix = DEFAULT_INBOX_PREFIX, onError } = options;
     this.inboxPrefix = inboxPrefix;
+    this.#options = options;
     this.#connection = connection;
     this.#onError = onError ?? (() => undefined);
     this.#inbox = new ReplyInbox(createInbox(inboxPrefix), (pattern) => this.#listenForAnswers(pattern));
@@ -199,7 +242,12 @@ class WireTransport implements NatsTransport {
 
   /** False after closing, and for the server's reply that a `publish` with a reply subject had no receiver. */
   #mayReach(message: Msg): boolean {
-    return this.#status !== "closed" && !isNoResponders(message);
+    return this.#status !== "closed" && !isNoResponders(message) && this.#isProven();
+  }
+
+  /** False after a reconnect to a process that is not the broker. */
+  #isProven(): boolean {
+    return this.#status === "connected" || this.#options.proof?.isGivenBy(this.#connection.info) !== false;
   }
 
   /** A subscription ended: forbidden by the server's permissions, or with the connection. */
@@ -247,6 +295,7 @@ class WireTransport implements NatsTransport {
         this.#become("reconnecting");
         break;
       case "reconnect":
+        if (!this.#isProven()) return this.#leaveStranger();
         this.#facts = factsOf(this.#connection);
         this.#become("connected");
         break;
@@ -256,6 +305,12 @@ class WireTransport implements NatsTransport {
       default:
         break; // pings, cluster changes and similar events do not change the status
     }
+  }
+
+  /** Nothing was sent but subscriptions. Connects again, later. */
+  #leaveStranger(): void {
+    this.#onError(notTheBroker(this.#options));
+    void this.#connection.reconnect();
   }
 
   #become(status: ConnectionStatus): void {
@@ -326,7 +381,10 @@ const writing: object = { pendingLimit: limits.writeBytesMin };
 /** @throws InvalidConfigError */
 async function toConnectionOptions(
   options: NatsOptions,
-  reconnectDelay: ReconnectDelay,
+  {
+    reconnectDelay,
+    proof,
+  }: { readonly reconnectDelay: ReconnectDelay; readonly proof: MutualProof | undefined },
 ): Promise<ConnectionOptions> {
   const { credentials, tls, inboxPrefix = DEFAULT_INBOX_PREFIX } = options;
   if (tls !== undefined) await checkTlsFiles(tls);
@@ -334,7 +392,7 @@ async function toConnectionOptions(
     servers: options.urls.map((url) => url.replace(/^.*:\/\//, "")),
     name: options.name,
     inboxPrefix,
-    ...(credentials === undefined ? {} : { authenticator: await checkedAuthenticator(credentials) }),
+    ...(credentials === undefined ? {} : { authenticator: await checkedAuthenticator(credentials, proof) }),
     ...(tls === undefined ? {} : { tls }),
     timeout: limits.connectTimeoutMs,
     maxReconnectAttempts: -1,
@@ -354,7 +412,11 @@ async function checkTlsFiles({ caFile, certFile, keyFile }: ServerTls): Promise<
 }
 
 /** Tried once here, because within the library a bad seed looks like a lost connection. */
-async function checkedAuthenticator(credentials: ServerCredentials): Promise<Authenticator> {
+async function checkedAuthenticator(
+  credentials: ServerCredentials,
+  proof: MutualProof | undefined,
+): Promise<Authenticator> {
+  if (proof !== undefined) return (nonce) => proof.login(nonce);
   const authenticator = await authenticatorOf(credentials);
   if (isWorking(authenticator)) return authenticator;
   throw new InvalidConfigError(`the ${credentials.kind} credentials for NATS are not well-formed`);
@@ -373,7 +435,8 @@ async function authenticatorOf(credentials: ServerCredentials): Promise<Authenti
   const utf8 = new TextEncoder();
   switch (credentials.kind) {
     case "token":
-      return tokenAuthenticator(credentials.token);
+    case "secret":
+      throw new InvariantError("a secret logs in by a mutual proof");
     case "password":
       return usernamePasswordAuthenticator(credentials.user, credentials.password);
     case "creds":

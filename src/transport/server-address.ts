@@ -12,7 +12,10 @@ export interface ServerAddress {
 }
 
 export type ServerCredentials =
+  /** A development broker never sees the token: client and broker prove to each other that they know it. */
   | { readonly kind: "token"; readonly token: string }
+  /** A data folder's secret: as a token, and the server must be the folder's development broker. */
+  | { readonly kind: "secret"; readonly secret: string }
   | { readonly kind: "password"; readonly user: string; readonly password: string }
   /** A `.creds` file: JWT and seed. */
   | { readonly kind: "creds"; readonly file: string }

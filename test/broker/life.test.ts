@@ -2,7 +2,21 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lchownSync,
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,6 +29,7 @@ import { stopBroker } from "../../src/broker/stop-broker.ts";
 import { BrokerError, UnreachableError } from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
 import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
+import type { ServerCredentials } from "../../src/transport/server-address.ts";
 import { keptLog } from "../support/kept-log.ts";
 import { natsServersFor } from "../support/nats-server.ts";
 
@@ -59,11 +74,8 @@ describe("the broker of a data folder", () => {
   it("keeps its secret readable only to the owner, and off every command line", async () => {
     const found = await find();
     const { secret } = readRecord();
-    expect([modeOf("broker.json"), modeOf("development-broker.json"), modeOf("broker.log")]).toEqual([
-      "600",
-      "600",
-      "600",
-    ]);
+    const files = ["broker.json", "development-broker.json", "broker.log", "user.nk"];
+    expect(files.map(modeOf)).toEqual(files.map(() => "600"));
     expect(modeOf(".")).toBe("700");
     expect(readFileSync(join(dataFolder, "broker.log"), "utf8")).not.toContain(secret);
     expect(found.sentence).not.toContain(secret);
@@ -126,6 +138,70 @@ describe("the broker of a data folder", () => {
     expect(second.local).toMatchObject({ wasStarted: true });
     expect(second.local?.pid).not.toBe(first.local?.pid);
     expect(second.address).toEqual(first.address);
+  });
+
+  it("takes the user's key from other tools", async () => {
+    const { address } = await find();
+    const file = join(dataFolder, "user.nk");
+    const transport = await connectNats({
+      ...address,
+      credentials: { kind: "nkey-file", file },
+      name: "tool",
+    });
+    expect(transport.status()).toBe("connected");
+    await transport.close();
+  });
+
+  it("is refused in a folder to which other users may write", async () => {
+    await find();
+    for (const mode of [0o770, 0o702]) {
+      chmodSync(dataFolder, mode);
+      for (const look of [() => find(), () => find({ mode: "find-only" }), () => stopBroker(dataFolder)]) {
+        await expect(look()).rejects.toThrow(/other users may write to .*chmod go-w/);
+      }
+    }
+    chmodSync(dataFolder, 0o755); // others may look: the files themselves are closed to them
+    expect((await find({ mode: "find-only" })).kind).toBe("development");
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    "is refused in a folder of another user, and behind that user's link",
+    async () => {
+      await find();
+      const link = join(scratch, "link");
+      symlinkSync(dataFolder, link);
+      lchownSync(link, 65_534, 65_534);
+      await expect(find({ dataFolder: link })).rejects.toThrow(/link belongs to another user \(id 65534/);
+      chownSync(dataFolder, 65_534, 65_534);
+      await expect(find({ mode: "find-only" })).rejects.toThrow(/belongs to another user .*--data-folder/);
+      chownSync(dataFolder, 0, 0);
+    },
+  );
+
+  it("follows no link that lies where its files are made", async () => {
+    const found = await find();
+    await stopBroker(dataFolder);
+    const victims = ["broker.json", "development-broker.json"].map((file) => {
+      const victim = join(scratch, `victim-${file}`);
+      renameSync(join(dataFolder, file), victim);
+      symlinkSync(victim, join(dataFolder, file));
+      return { victim, file: join(dataFolder, file), content: readFileSync(victim, "utf8") };
+    });
+    expect((await find()).address).toEqual(found.address);
+    for (const { victim, file, content } of victims) {
+      expect(readFileSync(victim, "utf8")).toBe(content);
+      expect(lstatSync(file).isSymbolicLink()).toBe(false);
+    }
+  });
+
+  it("does not write its log to where a link leads", async () => {
+    await find();
+    await stopBroker(dataFolder);
+    const victim = join(scratch, "victim");
+    rmSync(join(dataFolder, "broker.log"));
+    symlinkSync(victim, join(dataFolder, "broker.log"));
+    await expect(find()).rejects.toThrow(/cannot write to .*broker\.log: .* no link/);
+    expect(existsSync(victim)).toBe(false);
   });
 
   it("stopping nothing is not an error", async () => {
@@ -335,6 +411,22 @@ for (const { path, version } of natsServersFor("life of nats-server")) {
       const found = await find({ env: env() });
       const stranger = connectNats({ urls: found.address.urls, name: "stranger" });
       await expect(stranger).rejects.toThrow(/refused the credentials/);
+    });
+
+    it("takes its one user's password from clients without keys, and no token", async () => {
+      const { address } = await find({ env: env() });
+      const { secret } = readRecord();
+      const open = (credentials: ServerCredentials) => connectNats({ ...address, credentials, name: "tool" });
+      const transport = await open({ kind: "password", user: "waggle", password: secret });
+      expect(transport.status()).toBe("connected");
+      await transport.close();
+      await expect(open({ kind: "token", token: secret })).rejects.toThrow(/refused the credentials/);
+    });
+
+    it("logs in without a secret on the wire, by the key of the folder", async () => {
+      const { address } = await find({ env: env() });
+      expect(address.credentials).toEqual({ kind: "nkey-file", file: join(dataFolder, "user.nk") });
+      expect(modeOf("user.nk")).toBe("600");
     });
   });
 }

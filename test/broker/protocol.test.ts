@@ -1,17 +1,27 @@
 // The development broker from the outside, byte by byte, with input that no client library sends.
 
+import { nkeys } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { DevelopmentBroker, type DevelopmentBrokerOptions } from "../../src/broker/server.ts";
 import { limits } from "../../src/limits.ts";
+import { brokerProof } from "../../src/transport/mutual-proof.ts";
 import { RawClient } from "./raw-client.ts";
 
 const secret = "correct horse";
+const userKey = nkeys.createUser();
 const started: DevelopmentBroker[] = [];
 let clients: RawClient[] = [];
 let port: number;
 
 async function startBroker(overrides: Partial<DevelopmentBrokerOptions> = {}): Promise<number> {
-  const broker = new DevelopmentBroker({ secret, port: 0, serverName: "test", ...overrides });
+  const userKeyText = userKey.getPublicKey();
+  const broker = new DevelopmentBroker({
+    secret,
+    port: 0,
+    serverName: "test",
+    userKey: userKeyText,
+    ...overrides,
+  });
   started.push(broker);
   return await broker.listen();
 }
@@ -21,9 +31,14 @@ async function open(at = port): Promise<RawClient> {
   return client;
 }
 async function login(options: Record<string, unknown> = {}, at = port): Promise<RawClient> {
-  const client = await RawClient.login(at, { auth_token: secret, ...options });
+  const client = await RawClient.login(at, { secret, ...options });
   clients.push(client);
   return client;
+}
+
+function signedBy(key: nkeys.KeyPair, nonce: string): object {
+  const sig = Buffer.from(key.sign(Buffer.from(nonce))).toString("base64url");
+  return { nkey: key.getPublicKey(), sig };
 }
 
 beforeAll(async () => {
@@ -57,8 +72,12 @@ describe("greeting and secret", () => {
   it.each([
     ["a wrong secret", 'CONNECT {"auth_token":"wrong"}'],
     ["no secret", "CONNECT {}"],
-    ["a secret that is no text", 'CONNECT {"auth_token":["correct horse"]}'],
-    ["a secret by inheritance", 'CONNECT {"__proto__":{"auth_token":"correct horse"}}'],
+    ["the secret itself", 'CONNECT {"auth_token":"correct horse"}'],
+    ["an answer that is no text", 'CONNECT {"auth_token":["correct horse"]}'],
+    ["an answer by inheritance", 'CONNECT {"__proto__":{"auth_token":"correct horse"}}'],
+    ["a key without a signature", `CONNECT {"nkey":"${userKey.getPublicKey()}"}`],
+    ["a signature that is no text", `CONNECT {"nkey":"${userKey.getPublicKey()}","sig":7}`],
+    ["a key that is not the user's", 'CONNECT {"nkey":"toString","sig":""}'],
     ["a PING before CONNECT", "PING"],
     ["a SUB before CONNECT", "SUB > 1"],
     ["a PUB before CONNECT", "PUB a 1000000"],
@@ -67,6 +86,59 @@ describe("greeting and secret", () => {
     client.clear();
     client.send(`${line}\r\n`);
     expect(await client.untilClosed()).toBe("-ERR 'Authorization Violation'\r\n");
+  });
+
+  it("proves itself to a client that asks, and shows the secret to nobody", async () => {
+    const client = await open();
+    const challenge = "my own random text";
+    client.send(
+      `CONNECT ${JSON.stringify({ auth_token: client.answerWith(secret, challenge), challenge })}\r\nPING\r\n`,
+    );
+    const received = await client.until(/PONG\r\n/);
+    const { proof } = JSON.parse(/INFO (\{.*"proof".*\})\r\nPONG/.exec(received)?.[1] ?? "{}") as {
+      proof?: string;
+    };
+    expect(proof).toBe(brokerProof({ secret, nonce: client.nonce, challenge }));
+    expect(received).not.toContain(secret);
+  });
+
+  it("greets each client with a nonce of its own, which names the port", async () => {
+    const nonces = [(await open()).nonce, (await open()).nonce];
+    expect(new Set(nonces).size).toBe(2);
+    for (const nonce of nonces) expect(nonce).toMatch(new RegExp(`^waggle-${port}-[A-Za-z0-9_-]{22}$`));
+  });
+
+  it.each(["auth_token", "sig"])("refuses an %s that another connection was asked for", async (field) => {
+    const asked = await open();
+    const client = await open();
+    client.clear();
+    const answer =
+      field === "auth_token" ? { auth_token: asked.answerWith(secret) } : signedBy(userKey, asked.nonce);
+    client.send(`CONNECT ${JSON.stringify(answer)}\r\n`);
+    expect(await client.untilClosed()).toBe("-ERR 'Authorization Violation'\r\n");
+  });
+
+  it("refuses an answer for another challenge, and the broker's own proof as an answer", async () => {
+    for (const answer of [
+      (client: RawClient) => client.answerWith(secret, "another"),
+      ({ nonce }: RawClient) => brokerProof({ secret, nonce, challenge: "mine" }),
+    ]) {
+      const client = await open();
+      client.clear();
+      client.send(`CONNECT ${JSON.stringify({ auth_token: answer(client), challenge: "mine" })}\r\n`);
+      expect(await client.untilClosed()).toBe("-ERR 'Authorization Violation'\r\n");
+    }
+  });
+
+  it("takes the signature of the user's key, and of no other", async () => {
+    const client = await open();
+    client.send(`CONNECT ${JSON.stringify(signedBy(userKey, client.nonce))}\r\nPING\r\n`);
+    await client.until(/PONG\r\n/);
+    const stranger = await open();
+    stranger.clear();
+    const nkey = userKey.getPublicKey();
+    stranger.send(`CONNECT ${JSON.stringify({ ...signedBy(nkeys.createUser(), stranger.nonce), nkey })}\r\n`);
+    expect(await stranger.untilClosed()).toBe("-ERR 'Authorization Violation'\r\n");
   });
 
   it.each(['CONNECT {"auth_token":', "CONNECT", "CONNECT null", "CONNECT 5"])(
@@ -192,7 +264,7 @@ describe("operations", () => {
   it("acknowledges each operation to a verbose client", async () => {
     const client = await open();
     client.clear();
-    client.send(`CONNECT ${JSON.stringify({ auth_token: secret, verbose: true })}\r\n`);
+    client.send(`CONNECT ${JSON.stringify({ auth_token: client.answerWith(secret), verbose: true })}\r\n`);
     client.send("SUB a 1\r\nPUB b 0\r\n\r\nUNSUB 1\r\nPING\r\n");
     expect(await client.until(/PONG/)).toBe("+OK\r\n+OK\r\n+OK\r\n+OK\r\nPONG\r\n");
   });

@@ -2,9 +2,12 @@
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { clientAnswer } from "../../src/transport/mutual-proof.ts";
 
 export class RawClient {
   readonly #socket: Socket;
+  /** The broker's random text, from its first INFO. */
+  #nonce = "";
   #received = "";
   #isClosed = false;
   #onChange: () => void = () => undefined;
@@ -29,17 +32,31 @@ export class RawClient {
     const socket = connect({ host: "127.0.0.1", port });
     const client = new RawClient(socket);
     await once(socket, "connect");
-    await client.until(/^INFO .*\r\n/);
+    const info = /^INFO (.*)\r\n/.exec(await client.until(/^INFO .*\r\n/))?.[1] ?? "{}";
+    client.#nonce = (JSON.parse(info) as { nonce?: string }).nonce ?? "";
     return client;
   }
 
   /** Connected, authorized, and everything so far read. */
-  static async login(port: number, options: Record<string, unknown>): Promise<RawClient> {
+  static async login(
+    port: number,
+    { secret, ...options }: Record<string, unknown> & { readonly secret: string },
+  ): Promise<RawClient> {
     const client = await RawClient.open(port);
-    client.send(`CONNECT ${JSON.stringify({ verbose: false, headers: true, ...options })}\r\nPING\r\n`);
+    const connect = { verbose: false, headers: true, auth_token: client.answerWith(secret), ...options };
+    client.send(`CONNECT ${JSON.stringify(connect)}\r\nPING\r\n`);
     await client.until(/PONG\r\n/);
     client.clear();
     return client;
+  }
+
+  get nonce(): string {
+    return this.#nonce;
+  }
+
+  /** The `auth_token` for this connection. */
+  answerWith(secret: string, challenge = ""): string {
+    return clientAnswer({ secret, nonce: this.#nonce, challenge });
   }
 
   send(text: string | Uint8Array): void {

@@ -192,11 +192,11 @@ describe("a lost server", () => {
     await other.listen();
     await new Promise<void>((resolve) => {
       let refused = 0;
-      const isSecret = other.isSecret.bind(other);
-      other.isSecret = (secret) => {
+      const isAuthorized = other.isAuthorized.bind(other);
+      other.isAuthorized = (login) => {
         refused += 1;
         if (refused === 4) resolve(); // the library would have given up at the second
-        return isSecret(secret);
+        return isAuthorized(login);
       };
     });
     await other.close();

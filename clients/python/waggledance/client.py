@@ -1,5 +1,5 @@
 """A connection to a swarm: tasks, queries, events."""
-import base64, collections, json, os, queue, random, socket, ssl, threading, time, uuid
+import base64, collections, hmac, json, os, queue, random, socket, ssl, threading, time, uuid
 from urllib.parse import unquote, urlparse
 
 __version__ = "0.1.0"
@@ -49,8 +49,9 @@ def error_of(answer):
 class Nats:
     """A connection to a NATS server that comes back by itself. Handlers of subscriptions run in the reading thread."""
 
-    def __init__(self, url, token, inbox_prefix):
+    def __init__(self, url, token, inbox_prefix, folder=False):
         self.at, self.token, self.inbox = urlparse(url), token, f"{inbox_prefix}.{fresh()}"
+        self.folder = folder  # the token is the secret of .waggle, for its development broker alone
         self.handlers, self.waiting, self.on_connected = {}, {}, []
         self.lock, self.closed, self.socket = threading.RLock(), False, None
         self.subscribe(self.inbox + ".reply.*", self.answered)
@@ -60,18 +61,23 @@ class Nats:
     def open(self):
         host, port = self.at.hostname or "127.0.0.1", self.at.port or 4222
         user, password = (part and unquote(part) for part in (self.at.username, self.at.password))
-        auth = {"user": user, "pass": password} if password else {"auth_token": self.token or user}
         options = {"verbose": False, "headers": True, "no_responders": True, "lang": "python", "version": __version__}
         try:
             raw = socket.create_connection((host, port), timeout=5)
             info = b""
             while not info.endswith(b"\r\n"):  # byte by byte: TLS may follow
                 info += raw.recv(1) or b"closed\r\n"
-            if self.at.scheme == "tls" or json.loads(info[5:]).get("tls_required"):
+            info = json.loads(info[5:])
+            auth, proof = ({"user": user, "pass": password}, b"") if password else self.login(info.get("nonce", ""), port, user)
+            if self.at.scheme == "tls" or info.get("tls_required"):
                 raw = ssl.create_default_context().wrap_socket(raw, server_hostname=host)
             raw.sendall(f"CONNECT {json.dumps({**options, **auth})}\r\nPING\r\n".encode())
             self.input = raw.makefile("rb")
             line = self.input.readline()
+            if proof and not line.startswith(b"-ERR"):
+                if proof not in line:
+                    raise ValueError("it does not know the secret, so it is not the broker")
+                line = self.input.readline()
             raw.settimeout(None)
         except (OSError, ValueError) as cause:
             raise WaggleError("WAGGLE_UNREACHABLE", f"no NATS server at {host}:{port} ({cause}); `waggle up` starts one")
@@ -81,6 +87,20 @@ class Nats:
             self.socket = raw
             for sid, (subject, _) in self.handlers.items():
                 self.write(f"SUB {subject} {sid}\r\n".encode())
+
+    def login(self, nonce, port, user):
+        """A development broker never sees the secret: it and the client answer random texts (docs/protocol.md). @returns the
+        fields of CONNECT, and the broker's proof. @raises ValueError when the secret is for another process"""
+        secret, challenge = self.token or user or "", fresh()
+
+        def answer(side):
+            return hmac.new(secret.encode(), f"{side}\n{nonce}\n{challenge}".encode(), "sha256").hexdigest()
+
+        if nonce.startswith(f"waggle-{port}-"):
+            return {"auth_token": answer("client"), "challenge": challenge}, answer("broker").encode()
+        if self.folder:
+            raise ValueError("it is not the broker of this folder")
+        return {"auth_token": secret}, b""
 
     def write(self, data):
         with self.lock:
@@ -184,15 +204,17 @@ def connect(url=None, *, swarm="default", project="default", user=None, token=No
     """Connects to `url` (nats://user:password@host:4222, tls://…), else NATS_URL, else .waggle/broker.json of this folder.
 
     @raises WaggleError WAGGLE_NO_BROKER, WAGGLE_UNREACHABLE, WAGGLE_UNAUTHORIZED"""
-    url = url or os.environ.get("NATS_URL")
+    url, folder = url or os.environ.get("NATS_URL"), False
     if url is None:
         try:
             with open(os.path.join(".waggle", "broker.json"), encoding="utf8") as file:
                 broker = json.load(file)
         except (OSError, ValueError):
             raise WaggleError("WAGGLE_NO_BROKER", "no url, no NATS_URL, no .waggle/broker.json: run `waggle up` here")
-        url, token = broker["url"], token or broker.get("secret")
-    nats = Nats(url, token, inbox_prefix or os.environ.get("NATS_INBOX_PREFIX", "_INBOX"))
+        url, token, folder = broker["url"], broker["secret"], broker["kind"] == "development"
+        if not folder:
+            url = url.replace("//", f"//waggle:{token}@")  # its user for clients without keys (nkeys)
+    nats = Nats(url, token, inbox_prefix or os.environ.get("NATS_INBOX_PREFIX", "_INBOX"), folder)
     return Swarm(nats, swarm, project, user or os.environ.get("WAGGLE_USER") or os.environ.get("USER") or "default")
 
 
