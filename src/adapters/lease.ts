@@ -4,17 +4,18 @@
 // Streams are read ahead: the slot is held for the provider's time, whatever the reader does, and the tokens at the end
 // of the stream are always seen. Frameworks retry outside of a lease, so no slot is held during their back-off.
 //
-// A quota that is used up (429) becomes a hold. Inside a handler the call throws InfrastructureError, which places the
-// hold and requeues the task. Elsewhere the adapter asks for the hold itself, if the connection is allowed to.
+// A quota that is used up (429) becomes a hold, placed with the release of the slot: no waiting call gets the slot
+// before. Inside a handler the call also throws InfrastructureError, so that the task is tried again after the hold.
 
 import { randomUUID } from "node:crypto";
 import { Aborts } from "../abort.ts";
 import { currentAttempt } from "../agent/current-attempt.ts";
 import { type HandlerContext, InfrastructureError } from "../agent/handler.ts";
+import type { RefusedSlot } from "../agent/slot-refusal.ts";
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
 import type { Swarm } from "../client/swarm.ts";
 import { headOf } from "../cut-text.ts";
-import { InvalidValueError, messageOf, WaggleError } from "../errors.ts";
+import { InvalidValueError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { said } from "../state/argument.ts";
 import { promptTokensOf, weightOf } from "../state/weight.ts";
@@ -120,17 +121,16 @@ export class ModelCalls {
     const refusal = refusalIn(error, Date.now());
     // A provider charges nothing for a call that it refused.
     if (refusal !== undefined) lease.note({ inputTokens: 0, outputTokens: 0 });
-    const outcome = refusal?.status === 429 ? await this.#hold(lease, refusal, error) : undefined;
+    if (refusal?.status === 429) return this.#usedUp(lease, refusal, error) ?? error;
     lease.end({ partial: refusal === undefined });
-    return outcome ?? error;
+    return error;
   }
 
   /** As `failed`, for an answer of HTTP. @throws InfrastructureError inside a handler */
   async refused(lease: Lease, { status, headers }: Response): Promise<void> {
     lease.note({ inputTokens: 0, outputTokens: 0 });
-    const error =
-      status === 429 ? await this.#hold(lease, refusalOf(status, headers, Date.now()), undefined) : undefined;
-    lease.end();
+    if (status !== 429) return lease.end();
+    const error = this.#usedUp(lease, refusalOf(status, headers, Date.now()), undefined);
     if (error !== undefined) throw error;
   }
 
@@ -178,35 +178,19 @@ export class ModelCalls {
     return await attempt.acquire(resource, { ...rest, holder: randomUUID() });
   }
 
-  /** Before the slot is released: the release of a probe would end the hold, and let all waiting calls run.
-   *  @returns the error to throw inside a handler, which places the hold; undefined elsewhere */
-  async #hold(
-    { attempt, model, resource }: Lease,
-    { retryAfterMs }: Refusal,
-    cause: unknown,
-  ): Promise<InfrastructureError | undefined> {
-    if (attempt === undefined) {
-      if (retryAfterMs !== undefined) await this.#askForHold(resource, retryAfterMs);
-      return undefined;
-    }
-    const sentence = `the quota of ${model} is used up (429)`;
+  /** Ends a lease whose call was refused, and puts the resource on hold.
+   *  @returns the error to throw inside a handler, so that the task is tried again; undefined elsewhere */
+  #usedUp(lease: Lease, { retryAfterMs }: Refusal, cause: unknown): InfrastructureError | undefined {
+    const { attempt, model, resource } = lease;
+    const reason = `the quota of ${model} is used up (429)`;
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
-    const error = new InfrastructureError(sentence, { cause, scope: { resource }, ...wait });
+    lease.end({ refused: { reason, ...wait } });
+    if (attempt === undefined) return undefined;
+    const error = new InfrastructureError(reason, { cause, scope: { resource }, ...wait });
     const refused = this.#refusedByAttempt.get(attempt) ?? new Map<string, Refused>();
     refused.set(resource, { error, untilMs: Date.now() + (retryAfterMs ?? 0) });
     this.#refusedByAttempt.set(attempt, refused);
     return error;
-  }
-
-  /** A hold needs an operator's rights. Without them the framework's own back-off is all there is. */
-  async #askForHold(resource: string, retryAfterMs: number): Promise<void> {
-    try {
-      const forMs = Math.max(limits.holdMsMin, retryAfterMs);
-      await this.#swarm.hold({ resource }, { forMs, lengthen: true });
-    } catch (error) {
-      const sentence = `${resource} is not on hold after a 429: ${messageOf(error)}`;
-      process.emitWarning(sentence, { code: "WAGGLE_NO_HOLD", type: "WaggleWarning" });
-    }
   }
 
   #throwIfRefused(attempt: HandlerContext | undefined, resource: string): void {
@@ -271,14 +255,21 @@ export class Lease {
   }
 
   /** Reports the tokens, and releases the slot. Without a report, the estimate is charged. Idempotent.
-   *  @param partial the call was cut off, so more tokens may have been used */
-  end({ partial = false }: { readonly partial?: boolean } = {}): void {
+   *  @param partial the call was cut off, so more tokens may have been used
+   *  @param refused the quota is used up: the resource is put on hold */
+  end({
+    partial = false,
+    refused,
+  }: {
+    readonly partial?: boolean;
+    readonly refused?: RefusedSlot;
+  } = {}): void {
     if (this.#isOver) return;
     this.#isOver = true;
     for (const letGo of this.#letGo) letGo();
     if (Object.keys(this.#usage).length > 0)
       this.#slot.report({ ...this.#usage, ...(partial ? { partial } : {}) });
-    void this.#slot.release();
+    void this.#slot.release(refused === undefined ? {} : { refused });
   }
 
   /** Ends the lease before the call has ended, and aborts the call. */

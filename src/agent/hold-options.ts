@@ -21,7 +21,7 @@ export interface InfrastructureErrorOptions {
   readonly cause?: unknown;
 }
 
-const holdMs = z.number().min(0).max(limits.holdMsMax);
+export const holdMs = z.number().min(0).max(limits.holdMsMax);
 
 export const holdScope: z.ZodType<HoldScopeOption> = judged((input) => {
   if (input === "agent" || input === "type") return undefined;

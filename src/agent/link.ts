@@ -4,7 +4,7 @@
 import type { AgentStatus } from "../../machines/agent.ts";
 import type { ExceededBudget, WaggleErrorCode } from "../errors.ts";
 import type { Assignment, Chunk, HoldClaim } from "../protocol/schemas.ts";
-import type { SlotUsage } from "../protocol/slot-schemas.ts";
+import type { SlotRefusalClaim, SlotUsage } from "../protocol/slot-schemas.ts";
 
 /** Identifies an attempt between session and runner. Unique over all incarnations of an agent. */
 export type AttemptKey = string;
@@ -151,7 +151,12 @@ export type SessionOrder =
   | ({ readonly type: "log" } & WrittenText)
   | { readonly type: "acquire"; readonly slotLease: AcquireOrder }
   /** Release slots, or give up the request. Answered with `slot-released`. */
-  | { readonly type: "release"; readonly key: SlotKey; readonly used?: UsedSlot }
+  | {
+      readonly type: "release";
+      readonly key: SlotKey;
+      readonly used?: UsedSlot;
+      readonly refused?: SlotRefusalClaim;
+    }
   /** Release a handle that this process does not hold, or report what was used under it. */
   | {
       readonly type: "release-handle";

@@ -27,6 +27,7 @@ import type {
 } from "./link.ts";
 import { LogBuffer } from "./log-buffer.ts";
 import { resultText } from "./result-text.ts";
+import { refusalOf } from "./slot-refusal.ts";
 import type { AcquireOptions, AcquiringAttempt, Slot, Slots } from "./slots.ts";
 import { isA, lineOf, textOf, wordsOf } from "./words.ts";
 import { infrastructureErrorIn } from "./wrapped-error.ts";
@@ -377,7 +378,7 @@ class Attempt implements RunningAttempt {
   #end(verdict: Verdict, startedAt: number): AttemptEnd {
     const { clock } = this.#deps;
     this.#hasEnded = true;
-    const forgotten = this.#slots?.end();
+    const forgotten = this.#slots?.end(verdict);
     if (forgotten !== undefined && forgotten.length > 0)
       this.#tellLogger("warn", "the handler ended without releasing all its slots; releasing them", {
         resources: forgotten,
@@ -538,10 +539,10 @@ class AttemptSlots {
   }
 
   /** Gives up pending requests and releases held slots. @returns the resources that were still held */
-  end(): string[] {
+  end({ hold = {}, error = "" }: Pick<Verdict, "hold" | "error">): string[] {
     this.#over.abort(new DOMException("the handler has ended", "AbortError"));
     const forgotten = [...this.#held].filter((slot) => !slot.isReleased);
-    for (const slot of forgotten) void slot.release();
+    for (const slot of forgotten) void slot.release(refusalOf(hold, error, slot.resources));
     return forgotten.flatMap(({ resources }) => resources);
   }
 }

@@ -236,7 +236,7 @@ export class AgentSession implements SessionLink {
       case "acquire":
         return this.#slotLeases.acquire(order.slotLease);
       case "release":
-        return this.#slotLeases.release(order.key, order.used);
+        return this.#slotLeases.release(order.key, order);
       case "release-handle":
         return this.#slotLeases.releaseHandle(order.key, order.handle, order.usage);
       case "touch":

@@ -19,6 +19,7 @@ import type { CodedError, Heartbeat } from "../protocol/schemas.ts";
 import {
   acquireResponseSchema,
   releaseResponseSchema,
+  type SlotRefusalClaim,
   type SlotUsage,
   touchResponseSchema,
 } from "../protocol/slot-schemas.ts";
@@ -79,6 +80,8 @@ export interface LocalSlotLease extends Leased {
   unanswered?: string;
   /** Tokens used, to be reported with the release. */
   usage?: SlotUsage | undefined;
+  /** The work was refused, to be reported with the release. */
+  refused?: SlotRefusalClaim | undefined;
 }
 
 export class SlotLeases {
@@ -152,7 +155,10 @@ export class SlotLeases {
 
   /** Releases a slot, or gives up the request. Idempotent. The leader charges usage also where
    *  the slot is lost. */
-  release(key: SlotKey, used?: UsedSlot): void {
+  release(
+    key: SlotKey,
+    { used, refused }: { readonly used?: UsedSlot; readonly refused?: SlotRefusalClaim } = {},
+  ): void {
     const slotLease = this.#byKey.get(key);
     if (slotLease === undefined && used !== undefined)
       return this.releaseHandle(key, used.handle, used.usage);
@@ -161,6 +167,7 @@ export class SlotLeases {
     cancelAll(slotLease);
     slotLease.phase = "releasing";
     slotLease.usage = used?.usage;
+    slotLease.refused = refused;
     const incarnation = this.#deps.incarnation();
     if (incarnation === undefined) this.#endRelease(slotLease);
     else slotLease.asking = this.#repeat(() => this.#giveBack(slotLease, incarnation));
@@ -293,8 +300,13 @@ export class SlotLeases {
 
   #giveBack(slotLease: LocalSlotLease, incarnation: Incarnation): Observable<void> {
     const { leader, onRefused } = this.#deps;
-    const { handle, usage } = slotLease;
-    const message = { incarnation, handle, ...(usage === undefined ? {} : { usage }) };
+    const { handle, usage, refused } = slotLease;
+    const message = {
+      incarnation,
+      handle,
+      ...(usage === undefined ? {} : { usage }),
+      ...(refused === undefined ? {} : { refused }),
+    };
     return from(leader.ask("release", message, releaseResponseSchema)).pipe(
       map((answer) => {
         if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);

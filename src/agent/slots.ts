@@ -14,7 +14,7 @@ import {
 } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { shown } from "../protocol/sentence.ts";
-import { acquireRequestSchema, type SlotUsage } from "../protocol/slot-schemas.ts";
+import { acquireRequestSchema, type SlotRefusalClaim, type SlotUsage } from "../protocol/slot-schemas.ts";
 import type { AcquireOrder, PlainError, SessionOrder, SlotKey, SlotLossReason, SlotNotice } from "./link.ts";
 import {
   abortSignal,
@@ -25,6 +25,7 @@ import {
   readerOf,
   weightOfModel,
 } from "./options.ts";
+import { type ReleaseOptions, readRefusal } from "./slot-refusal.ts";
 import { addReport, type SlotReport } from "./slot-usage.ts";
 
 export interface AcquireOptions {
@@ -95,8 +96,9 @@ export interface Slot extends SlotTicket, AsyncDisposable {
    *  @returns false once the slots are released or lost */
   touch(): boolean;
   /** Releases the slots. Idempotent. Resolves when the release is journaled, and after at most 5 s; without an
-   *  answer of a leader, the release continues in the background. Never rejects. */
-  release(): Promise<void>;
+   *  answer of a leader, the release continues in the background.
+   *  @throws InvalidMessageError for a wrong option, naming it: then nothing is released */
+  release(options?: ReleaseOptions): Promise<void>;
 }
 
 export interface SlotsDeps {
@@ -244,14 +246,19 @@ export class Slots {
       ...(order.as === undefined ? {} : { as: order.as }),
       ...(attempt === undefined ? {} : { task: attempt.task }),
     };
-    const release = async (usage: SlotUsage | undefined) => {
+    const release = async (usage: SlotUsage | undefined, refused: SlotRefusalClaim | undefined) => {
       this.#heldByKey.delete(key);
       this.#heldByHandle.delete(handle);
       const used = usage?.tokens ?? tokens;
       if (used !== undefined) attempt?.charge(used);
       if (this.#isClosed) return;
       const isOwn = usage !== undefined && attempt === undefined;
-      await this.#heard(key, { type: "release", key, ...(isOwn ? { used: { handle, usage } } : {}) });
+      await this.#heard(key, {
+        type: "release",
+        key,
+        ...(isOwn ? { used: { handle, usage } } : {}),
+        ...(refused === undefined ? {} : { refused }),
+      });
     };
     const { idleTimeoutMs } = order;
     const touches =
@@ -297,24 +304,22 @@ function holderWithin(attempt: string, own: string | undefined): string {
   return own === undefined ? attempt : `${attempt}/${own}`;
 }
 
+type GiveBack = (usage: SlotUsage | undefined, refused: SlotRefusalClaim | undefined) => Promise<void>;
+
 class HeldSlot implements Slot {
   readonly handle: string;
   readonly resources: readonly string[];
   readonly agent: string;
   readonly as?: string;
   readonly task?: ServedTask;
-  readonly #giveBack: (usage: SlotUsage | undefined) => Promise<void>;
+  readonly #giveBack: GiveBack;
   readonly #touches: Touches | undefined;
   readonly #lost = new AbortController();
   #usage: SlotUsage | undefined;
   #releasing: Promise<void> | undefined;
 
   /** @param touches undefined without an idle time */
-  constructor(
-    ticket: SlotTicket,
-    giveBack: (usage: SlotUsage | undefined) => Promise<void>,
-    touches: Touches | undefined,
-  ) {
+  constructor(ticket: SlotTicket, giveBack: GiveBack, touches: Touches | undefined) {
     this.handle = ticket.handle;
     this.resources = ticket.resources;
     this.agent = ticket.agent;
@@ -348,12 +353,13 @@ class HeldSlot implements Slot {
     return true;
   }
 
-  release(): Promise<void> {
+  async release(options?: ReleaseOptions): Promise<void> {
+    const refused = readRefusal(options, this.resources);
     if (this.#releasing === undefined) {
       this.#touches?.stop();
-      this.#releasing = this.#giveBack(this.#usage);
+      this.#releasing = this.#giveBack(this.#usage, refused);
     }
-    return this.#releasing;
+    return await this.#releasing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

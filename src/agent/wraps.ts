@@ -5,7 +5,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { WaggleError } from "../errors.ts";
 import type { SwarmId } from "../ids.ts";
 import { argument, callback, oneOrSeveral, readerOf } from "./options.ts";
+import { refusalOf } from "./slot-refusal.ts";
 import { type AcquireOptions, acquireRules, type Slot } from "./slots.ts";
+import { infrastructureErrorIn } from "./wrapped-error.ts";
 
 export interface WrapOptions extends AcquireOptions {
   /** A resource, or several, held while the function runs. */
@@ -25,7 +27,8 @@ interface Around {
 /** Of the whole process, because a holder may use several connections. */
 const enclosing = new AsyncLocalStorage<Around | undefined>();
 
-/** Runs work while slots are held. @throws as `acquire`, and the error of the work */
+/** Runs work while slots are held. An InfrastructureError whose `scope` is a held resource puts the resource on hold.
+ *  @throws as `acquire`, and the error of the work */
 export async function wrapWork<Result>(
   swarm: SwarmId,
   acquire: (resources: string | readonly string[], options: AcquireOptions) => Promise<Slot>,
@@ -43,6 +46,10 @@ export async function wrapWork<Result>(
   };
   try {
     return await enclosing.run(around, work, slot);
+  } catch (error) {
+    const refused = infrastructureErrorIn(error);
+    if (refused !== undefined) void slot.release(refusalOf(refused.hold, refused.message, slot.resources));
+    throw error;
   } finally {
     around.isRunning = false;
   }

@@ -100,7 +100,7 @@ function sentence(event: BareEvent): string {
     case "SlotGranted":
       return `${slotsOf(event)} → ${slotQueueText(event)} · ${describeGrant(event.receipt)}`;
     case "SlotReleased":
-      return `${slotsOf(event)} ${slotReleases[event.reason]} ${event.agent}`;
+      return `${slotsOf(event)} ${slotReleases[event.reason]} ${event.agent}${event.refusal === undefined ? "" : ", whose work was refused"}`;
     case "SlotTouched":
       return `${event.agent} uses slot ${event.handle}: its idle time starts anew`;
     case "SlotCharged":

@@ -34,7 +34,7 @@ import type {
   TaskSpec,
   TrimReason,
 } from "../state/event.ts";
-import type { HoldTarget, Refusal } from "../state/hold.ts";
+import type { HoldTarget, Refusal, SlotRefusal } from "../state/hold.ts";
 import type { BudgetSettings, RateWindow } from "../state/settings.ts";
 import type { TaskState } from "../state/state.ts";
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch, ResourcePatch } from "./settings-patch.ts";
@@ -63,6 +63,11 @@ export interface CompletedOutcome {
 /** A refusal as an agent reports it: for a time from now, until an instant, or without a time. */
 export interface ReportedRefusal extends Refusal {
   /** ms; takes precedence over `until`. */
+  readonly forMs?: number;
+}
+
+/** A refusal as the holder of slots reports it: for a time from now, until an instant, or without a time. */
+export interface ReportedSlotRefusal extends SlotRefusal {
   readonly forMs?: number;
 }
 
@@ -190,6 +195,8 @@ export type Command =
       readonly incarnation: Incarnation;
       readonly handle: SlotHandle;
       readonly usage?: SlotUse;
+      /** The work under the slots was refused: the resources go on hold before the slots are free. */
+      readonly refusal?: ReportedSlotRefusal;
     }
   /** Starts the idle time of held slots anew. */
   | {

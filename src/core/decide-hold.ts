@@ -5,22 +5,35 @@ import { InvalidValueError } from "../errors.ts";
 import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Event, HoldEndReason } from "../state/event.ts";
-import type { HoldProbe, HoldTarget, Refusal } from "../state/hold.ts";
+import type { HoldProbe, HoldTarget, Refusal, SlotRefusal } from "../state/hold.ts";
 import { findHold, holdsProbedBy, holdsProbedByLease, judgingAttempt } from "../state/hold-rows.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
 import type { HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
-import type { CommandOf, ReportedRefusal } from "./command.ts";
+import type { CommandOf, ReportedRefusal, ReportedSlotRefusal } from "./command.ts";
 import type { Decision } from "./decision.ts";
 
 /** A reported refusal as the journal keeps it. A time that has passed is no time: the agent's clock may be wrong. */
-export function refusalAt({ on, forMs, until }: ReportedRefusal, at: Instant): Refusal {
+export function refusalAt({ on, ...time }: ReportedRefusal, at: Instant): Refusal {
+  return { ...(on === undefined ? {} : { on }), ...untilAt(time, at) };
+}
+
+/** As `refusalAt`. */
+export function slotRefusalAt({ resource, reason, ...time }: ReportedSlotRefusal, at: Instant): SlotRefusal {
+  return {
+    ...(resource === undefined ? {} : { resource }),
+    ...(reason === undefined ? {} : { reason }),
+    ...untilAt(time, at),
+  };
+}
+
+function untilAt(
+  { forMs, until }: { readonly forMs?: number; readonly until?: Instant },
+  at: Instant,
+): { readonly until?: Instant } {
   const end = forMs === undefined ? until : at + forMs;
   const isFuture = end !== undefined && end > at;
-  return {
-    ...(on === undefined ? {} : { on }),
-    ...(isFuture ? { until: (at + bounded(end - at)) as Instant } : {}),
-  };
+  return isFuture ? { until: (at + bounded(end - at)) as Instant } : {};
 }
 
 /** The ends of the holds that an attempt probed. @param attempt still open, and not refused */
@@ -28,10 +41,14 @@ export function endsOfProbed(state: SwarmState, attempt: OpenAttempt): readonly 
   return holdsProbedBy(state, attempt).map((hold) => ended(hold, "probed"));
 }
 
-/** The ends of the holds that a released slot lease probed. @param lease still held */
-export function endsOfProbedLease(state: SwarmState, lease: SlotLeaseRow): readonly Event[] {
+/** The ends of the holds that a released slot lease probed. @param lease still held @param refused not to be ended */
+export function endsOfProbedLease(
+  state: SwarmState,
+  lease: SlotLeaseRow,
+  refused: ReadonlySet<string>,
+): readonly Event[] {
   return holdsProbedByLease(state, lease)
-    .filter(({ probe }) => probe?.number === undefined)
+    .filter(({ name, probe }) => probe?.number === undefined && !refused.has(name))
     .map((hold) => ended(hold, "probed"));
 }
 

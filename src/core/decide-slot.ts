@@ -4,6 +4,7 @@
 import type { AgentId, Incarnation, Instant, ResourceName, SlotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { neverFits, type TokenRequest } from "../scheduling/gates.ts";
+import { holdsOfRefusedSlots } from "../scheduling/hold.ts";
 import { isVacant } from "../scheduling/slot-planner.ts";
 import type {
   Event,
@@ -13,6 +14,7 @@ import type {
   SlotUse,
   SlotWaitEndReason,
 } from "../state/event.ts";
+import type { SlotRefusal } from "../state/hold.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { slotLeaseKey } from "../state/slot-key.ts";
 import { findSlotLease, mentionsOf, needsOf, slotLeasesOf, slotTermsOf } from "../state/slot-rows.ts";
@@ -21,7 +23,7 @@ import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import { hasRoomForProject } from "../state/task-rows.ts";
 import { isDeclared, rejectionBy } from "./admission.ts";
 import type { Command, ListedSlots, Reply, SlotCorrections } from "./command.ts";
-import { endsOfOwnProbe, endsOfProbedLease } from "./decide-hold.ts";
+import { endsOfOwnProbe, endsOfProbedLease, slotRefusalAt } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
 
 type AcquireSlots = Extract<Command, { type: "AcquireSlots" }>;
@@ -87,7 +89,8 @@ export function decideIdle(slotLease: SlotLeaseRow): Event[] {
 
 export function decideRelease(
   state: SwarmState,
-  { agent, incarnation, handle, usage }: Extract<Command, { type: "ReleaseSlots" }>,
+  { agent, incarnation, handle, usage, refusal: said }: Extract<Command, { type: "ReleaseSlots" }>,
+  at: Instant,
 ): Decision {
   const slotLease = findSlotLease(state, agent, handle);
   if (slotLease === undefined)
@@ -95,9 +98,26 @@ export function decideRelease(
   if (slotLease.incarnation !== incarnation) return answered({ kind: "session-over", agent });
   const events =
     slotLease.state === "held"
-      ? [released(slotLease, "released", usage), ...endsOfProbedLease(state, slotLease)]
+      ? releasedBy(state, slotLease, { usage, refusal: said && slotRefusalAt(said, at) }, at)
       : [waitsEnded([slotLease], "aborted")];
   return { events, reply: { kind: "slot-released", handle, was: slotLease.state } };
+}
+
+/** The holds first: nobody is granted slots of a refused resource that the release frees. */
+function releasedBy(
+  state: SwarmState,
+  slotLease: SlotLeaseRow,
+  { usage, refusal }: { readonly usage: SlotUse | undefined; readonly refusal: SlotRefusal | undefined },
+  at: Instant,
+): Event[] {
+  const holds = refusal === undefined ? [] : holdsOfRefusedSlots(state, slotLease, refusal, at);
+  const refused = new Set(holds.map(({ name }) => name));
+  const release = released(slotLease, "released", usage);
+  return [
+    ...holds,
+    refusal === undefined ? release : { ...release, refusal },
+    ...endsOfProbedLease(state, slotLease, refused),
+  ];
 }
 
 /** How a slot lease ended, or that it is unknown. */
@@ -327,7 +347,11 @@ function ended(
   return [...waits, ...held.map((slotLease) => released(slotLease, reason))];
 }
 
-function released(slotLease: SlotLeaseRow, reason: SlotReleaseReason, usage?: SlotUse): Event {
+function released(
+  slotLease: SlotLeaseRow,
+  reason: SlotReleaseReason,
+  usage?: SlotUse,
+): EventOf<"SlotReleased"> {
   const { agent, incarnation, handle, needs, project } = slotLease;
   const tokens = tokensAtRelease(slotLease, reason, usage);
   return {

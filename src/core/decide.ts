@@ -69,7 +69,7 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
     case "AcquireSlots":
       return decideAcquire(state, command, at);
     case "ReleaseSlots":
-      return decideRelease(state, command);
+      return decideRelease(state, command, at);
     case "TouchSlots":
       return decideTouch(state, command, at);
     case "DrainAgent":

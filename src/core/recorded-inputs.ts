@@ -135,7 +135,7 @@ export function causeOf(
     case "SwarmResumed":
       return { type: "Resume" };
     case "HoldPlaced":
-      // A report places its holds before the attempt ends.
+      // A report places its holds before the attempt ends, or the slots are released.
       return event.by === "operator" ? placeHoldOf(event) : causeOf(state, events, { from: from + 1, at });
     case "HoldElapsed":
       return "due";
@@ -557,7 +557,7 @@ function causeOfSlotEnd(
       return shrunkResource(state, event);
     default: {
       const [handle] = event.type === "SlotReleased" ? [event.handle] : event.handles;
-      const usage = event.type === "SlotReleased" ? event.usage : undefined;
+      const { usage, refusal } = event.type === "SlotReleased" ? event : {};
       if (handle === undefined) return undefined;
       return {
         type: "ReleaseSlots",
@@ -565,6 +565,7 @@ function causeOfSlotEnd(
         incarnation,
         handle,
         ...(usage === undefined ? {} : { usage }),
+        ...(refusal === undefined ? {} : { refusal }),
       };
     }
   }

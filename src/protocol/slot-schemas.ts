@@ -4,6 +4,7 @@
 import { z } from "zod";
 import {
   type Incarnation,
+  type Instant,
   NAME_PATTERN,
   type ProjectId,
   type ResourceName,
@@ -90,6 +91,20 @@ export const slotUsageSchema = z.object({
 });
 export type SlotUsage = z.infer<typeof slotUsageSchema>;
 
+/** The work under a slot lease was refused, such as with HTTP status 429. */
+export const slotRefusalSchema = z
+  .object({
+    resource: branded<ResourceName>(name).optional().describe("default: all resources of the lease"),
+    forMs: z.int().min(0).max(limits.holdMsMax).optional().describe("time from now, ms"),
+    until: branded<Instant>(z.int().min(0)).optional().describe("instead of forMs; at most 7 days from now"),
+    reason: z.string().optional().describe("for people; cut after 1,024 characters"),
+  })
+  .refine(({ forMs, until }) => forMs === undefined || until === undefined, {
+    path: ["until"],
+    error: "and forMs exclude each other",
+  });
+export type SlotRefusalClaim = z.infer<typeof slotRefusalSchema>;
+
 export const releaseRequestSchema = z.object({
   v: version,
   incarnation: incarnationSchema,
@@ -97,6 +112,9 @@ export const releaseRequestSchema = z.object({
   usage: slotUsageSchema
     .optional()
     .describe("absent: the expected tokens. Also charged, once, where the lease was lost before"),
+  refused: slotRefusalSchema
+    .optional()
+    .describe("the provider refused the work: its resources are put on hold before the slots are free"),
 });
 
 /** Starts the idle time of a slot lease anew. */

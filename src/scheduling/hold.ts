@@ -10,11 +10,13 @@ import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { agentOf } from "../state/agent-rows.ts";
 import type { EventOf } from "../state/event.ts";
-import type { HoldPhase, HoldTarget, Refusal } from "../state/hold.ts";
-import { findHold, holdsOn, holdsProbedBy, phaseOf } from "../state/hold-rows.ts";
-import type { AgentRow, HoldRow, OpenAttempt, SwarmState } from "../state/state.ts";
+import type { HoldPhase, HoldTarget, Refusal, SlotRefusal } from "../state/hold.ts";
+import { findHold, holdsOn, holdsProbedBy, holdsProbedByLease, phaseOf } from "../state/hold-rows.ts";
+import type { AgentRow, HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
 
 type HoldPlaced = EventOf<"HoldPlaced">;
+/** By whom, and in which words. */
+type Said = Pick<HoldPlaced, "reportedBy" | "reason">;
 
 export interface RefusalVerdict {
   /** `infrastructure`: the refusal counts, and the task pauses · `refused`: it counts towards no limit. */
@@ -39,10 +41,7 @@ export function verdictOnRefusal(
 ): RefusalVerdict {
   const said = { reportedBy: attempt.agent, ...(refusal.error === "" ? {} : { reason: refusal.error }) };
   if (refusal.until !== undefined) return verdictWithTime(state, attempt, refusal, refusal.until, said);
-  const guess = (target: HoldTarget, step: number): HoldPlaced => {
-    const { on, name } = target;
-    return { type: "HoldPlaced", on, name, until: guessedEnd(at, step), by: "refusals", step, ...said };
-  };
+  const guess = (target: HoldTarget, step: number) => guessed(target, step, at, said);
   const probed = holdsProbedBy(state, attempt);
   if (probed.length > 0) {
     const holds = probed.map((hold) => guess(hold, (hold.step ?? 0) + 1));
@@ -61,17 +60,50 @@ function verdictWithTime(
   attempt: OpenAttempt,
   refusal: Refusal,
   until: Instant,
-  said: Pick<HoldPlaced, "reportedBy" | "reason">,
+  said: Said,
 ): RefusalVerdict {
   const target = targetOf(state, attempt, refusal.on);
   const current = findHold(state, target);
   const isHeld = current !== undefined && phaseOf(current) === "held";
-  const holds: HoldPlaced[] =
-    isHeld && current.until >= until ? [] : [{ type: "HoldPlaced", ...target, until, by: "agent", ...said }];
+  const holds = heldUntil(state, target, until, said);
   // No other agent has another resource of this name, so the task waits for the end of the hold.
   const isEverywhere = target.on === "resource";
   const retryAt = isEverywhere ? (isHeld ? Math.max(current.until, until) : until) : undefined;
   return { class: "refused", holds, ...(retryAt === undefined ? {} : { retryAt: retryAt as Instant }) };
+}
+
+/**
+ * The holds that the release of refused slots leads to. Without a time only the holds that the lease probes are
+ * renewed: refusals in a row are counted for attempts alone.
+ * @param lease still held
+ * @param refusal `until` is later than `at`, or absent
+ */
+export function holdsOfRefusedSlots(
+  state: SwarmState,
+  lease: SlotLeaseRow,
+  { resource, until, reason }: SlotRefusal,
+  at: Instant,
+): readonly HoldPlaced[] {
+  const said = { reportedBy: lease.agent, ...(reason === undefined ? {} : { reason }) };
+  const refused = (name: string) => resource === undefined || name === resource;
+  if (until !== undefined)
+    return [...lease.needs.keys()]
+      .filter(refused)
+      .flatMap((name) => heldUntil(state, { on: "resource", name }, until, said));
+  return holdsProbedByLease(state, lease)
+    .filter(({ name, probe }) => refused(name) && probe?.number === undefined)
+    .map(({ name, step = 0 }) => guessed({ on: "resource", name }, step + 1, at, said));
+}
+
+/** A hold in force that ends later is kept as it is. */
+function heldUntil(state: SwarmState, target: HoldTarget, until: Instant, said: Said): HoldPlaced[] {
+  const current = findHold(state, target);
+  const isLonger = current !== undefined && phaseOf(current) === "held" && current.until >= until;
+  return isLonger ? [] : [{ type: "HoldPlaced", ...target, until, by: "agent", ...said }];
+}
+
+function guessed({ on, name }: HoldTarget, step: number, at: Instant, said: Said): HoldPlaced {
+  return { type: "HoldPlaced", on, name, until: guessedEnd(at, step), by: "refusals", step, ...said };
 }
 
 /** An agent without a type, and a resource that is not set, leave the agent as the target. */

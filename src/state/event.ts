@@ -21,7 +21,7 @@ import type {
   UserId,
 } from "../ids.ts";
 import type { AlphaChange } from "./alpha.ts";
-import type { HoldBasis, HoldScope, Refusal } from "./hold.ts";
+import type { HoldBasis, HoldScope, Refusal, SlotRefusal } from "./hold.ts";
 import type { Labels, Needs } from "./needs.ts";
 import type { Policy } from "./policy.ts";
 import type { Receipt, SlotReceipt } from "./receipt.ts";
@@ -424,6 +424,8 @@ export type Event =
       readonly tokens?: number;
       /** As the holder reported. */
       readonly usage?: SlotUse;
+      /** The work was refused, as the holder reported. The holds that follow are placed before, in the same batch. */
+      readonly refusal?: SlotRefusal;
     }
   /** The idle time of a held slot lease starts anew. */
   | {

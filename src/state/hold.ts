@@ -32,6 +32,16 @@ export interface Refusal {
   readonly until?: Instant;
 }
 
+/** A report at the release of slots that the provider refused the work under them, as the journal keeps it. */
+export interface SlotRefusal {
+  /** Absent: all resources of the slot lease. */
+  readonly resource?: ResourceName;
+  /** Absent: no time was named. */
+  readonly until?: Instant;
+  /** For people: the provider's words. */
+  readonly reason?: string;
+}
+
 /**
  * What probes whether a hold may end: an attempt, or a slot lease of the resource. A lease that an attempt acquired is
  * judged by the attempt's end (`number`), every other lease by its release.

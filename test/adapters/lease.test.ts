@@ -1,7 +1,6 @@
 // Leases of slots for calls of models, without a framework: how a lease ends, what it reports, what a refusal becomes.
 // The swarm is the production coordinator over the memory transport.
 
-import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { swarmMiddleware } from "../../src/adapters/ai.ts";
 import type { CallOptions } from "../../src/adapters/call-options.ts";
@@ -104,8 +103,7 @@ describe("a call", () => {
       weights.push(weight);
       throw new Error("seen");
     };
-    const noted = (options: CallOptions) =>
-      new ModelCalls("test", { acquire, hold: acquire } as never, options);
+    const noted = (options: CallOptions) => new ModelCalls("test", { acquire } as never, options);
     const seen = async (model: ModelCalls, prompt: unknown) =>
       await expect(model.once({ model: "gpt-4o", prompt }, hangs, () => undefined)).rejects.toThrow("seen");
     const messages = [{ role: "user", content: [{ type: "text", text: "x".repeat(8_000) }] }];
@@ -266,27 +264,27 @@ describe("a used up quota", () => {
     expect(holds.find(({ name }) => name === resource)).toMatchObject({ until: longer });
   });
 
-  it("warns where the connection may not place a hold", async () => {
-    resources += 1;
-    const resource = `model-${resources}`;
-    await swarm.setResource(resource, { slots: 1 });
-    const weak = {
-      acquire: swarm.acquire.bind(swarm),
-      hold: () => Promise.reject(new Error("not permitted")),
-    };
-    const model = new ModelCalls("test", weak as never, { resource });
-    const warned = once(process, "warning");
-    const error = refused({ "retry-after": "30" });
-    await expect(
-      model.once(
+  it("costs the calls that run, and none of the calls that wait, though nobody may place holds", async () => {
+    const { calls: model, resource } = await calls();
+    await swarm.setResource(resource, { slots: 2 });
+    let sent = 0;
+    const closedUntil = Date.now() + 1_500;
+    const ask = async () =>
+      await model.once(
         call,
-        async () => await Promise.reject(error),
+        async () => {
+          sent += 1;
+          if (Date.now() < closedUntil) throw refused({ "retry-after-ms": `${closedUntil - Date.now()}` });
+          return "served";
+        },
         () => used,
-      ),
-    ).rejects.toBe(error);
-    const [warning] = await warned;
-    expect(warning).toMatchObject({ code: "WAGGLE_NO_HOLD" });
-    expect(warning.message).toBe(`${resource} is not on hold after a 429: not permitted`);
+      );
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, ask));
+    expect(answers.filter(({ status }) => status === "rejected")).toHaveLength(2);
+    expect(sent).toBe(10);
+    for await (const { event } of swarm.events({ types: ["HoldPlaced"] }))
+      if (event.type === "HoldPlaced" && event.name === resource)
+        expect(event).toMatchObject({ by: "agent", reason: "the quota of gpt-4o is used up (429)" });
   });
 
   it("costs the other calls of the attempt no request", async () => {

@@ -316,6 +316,59 @@ describe("a hold on a resource", () => {
     expect(findHold(turns.state, { on: "resource", name: "gpt" })).toBeUndefined();
   });
 
+  it("is placed with the release of a refused slot, before a waiting request gets the slot", () => {
+    const turns = working();
+    turns.turn(acquire("a1-x", "gpt"), acquire("a1-y", "gpt"), acquire("b1-x", "gpt"));
+    turns.turn(release("a1-x", { forMs: 3_000, reason: "429" }));
+    expect(turns.last("HoldPlaced")).toMatchObject({
+      ...{ on: "resource", name: "gpt", until: turns.at + 3_000 },
+      ...{ by: "agent", reportedBy: "a1", reason: "429" },
+    });
+    expect(turns.resource("gpt").inUse).toBe(1);
+    turns.turn(release("a1-y", { forMs: 500 })); // a shorter time changes nothing
+    expect(turns.all("HoldPlaced")).toHaveLength(1);
+    expect(turns.resource("gpt").inUse).toBe(0);
+    turns.passToDue();
+    expect([...turns.resource("gpt").holdings.keys()]).toEqual(["b1 b1-x"]);
+    turns.turn(release("b1-x", { until: instant(turns.at + 2_000) }));
+    expect(findHold(turns.state, { on: "resource", name: "gpt" })).toMatchObject({ until: turns.at + 2_000 });
+    expect(turns.all("HoldEnded")).toEqual([]);
+  });
+
+  it("is placed on the resource that refused, of several, and by no request that only waited", () => {
+    const turns = working();
+    turns.turn(acquire("a1-x", ["gpt", "other"]), acquire("b1-x", "other"));
+    turns.turn(release("b1-x", { forMs: 3_000 }));
+    expect(turns.all("HoldPlaced")).toEqual([]);
+    turns.turn(release("a1-x", { resource: resourceName("other"), forMs: 3_000 }));
+    expect(turns.all("HoldPlaced").map(({ name }) => name)).toEqual(["other"]);
+    turns.turn(acquire("c1-x", ["gpt"]), acquire("c1-y", ["other"]));
+    turns.turn(release("c1-x", { forMs: 3_000 }));
+    expect(turns.all("HoldPlaced").map(({ name }) => name)).toEqual(["other", "gpt"]);
+  });
+
+  it("without a time is renewed, for longer each time, where the refused slot is its probe", () => {
+    const turns = working();
+    turns.turn(acquire("a1-x", "gpt"));
+    turns.turn(release("a1-x", {}));
+    expect(turns.all("HoldPlaced")).toEqual([]);
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    for (const [handle, holdMs] of [
+      ["b1-x", limits.holdBackoffMs],
+      ["b1-y", 2 * limits.holdBackoffMs],
+    ] as const) {
+      turns.passToDue();
+      turns.turn(acquire(handle, "gpt"));
+      turns.turn(release(handle, { reason: "429" }));
+      const placed = { until: turns.at + holdMs, by: "refusals", reportedBy: "b1", reason: "429" };
+      expect(turns.last("HoldPlaced")).toMatchObject(placed);
+    }
+    turns.passToDue();
+    turns.turn(acquire("c1-x", "gpt"));
+    turns.turn(release("c1-x"));
+    expect(turns.last("HoldEnded")).toMatchObject({ name: "gpt", reason: "probed" });
+  });
+
   it("is probed again when the attempt that probed is lost", () => {
     const turns = working();
     submitted(turns, "t1");

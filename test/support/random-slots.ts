@@ -8,6 +8,7 @@ import {
   assignmentNumber,
   incarnation,
   projectId,
+  type ResourceName,
   resourceName,
   slotHandle,
   userId,
@@ -63,6 +64,16 @@ function purposeOf(pick: number, detail: number) {
     ...(pick % 3 === 0 ? {} : { project: projectId(pick % 3 === 1 ? "p" : "q"), user: userId("ann") }),
     ...(pick % 5 === 0 ? { as: `queue-${detail % 3}`, label: "report" } : {}),
     ...(pick % 2 === 0 ? { idleTimeoutMs: 20 + detail } : {}),
+  };
+}
+
+/** With and without a time, of one resource or of all. */
+function refusalOf(resources: readonly ResourceName[], detail: number) {
+  const [resource] = resources;
+  return {
+    ...(detail % 8 === 0 ? { forMs: detail } : {}),
+    ...(detail % 5 === 0 && resource !== undefined ? { resource } : {}),
+    ...(detail % 3 === 0 ? { reason: "429" } : {}),
   };
 }
 
@@ -145,6 +156,7 @@ export class SlotModel {
               incarnation: asked.incarnation,
               handle: asked.handle,
               ...(detail % 3 === 0 ? { usage: { tokens: detail * 2 } } : {}),
+              ...(detail % 4 === 0 ? { refusal: refusalOf(asked.resources, detail) } : {}),
             };
       }
       case "touch": {

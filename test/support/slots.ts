@@ -23,8 +23,16 @@ export function acquire(
   };
 }
 
-export function release(handle: string): CommandOf<"ReleaseSlots"> {
-  return { type: "ReleaseSlots", ...sessionOf(handle), handle: slotHandle(handle) };
+export function release(
+  handle: string,
+  refusal?: CommandOf<"ReleaseSlots">["refusal"],
+): CommandOf<"ReleaseSlots"> {
+  return {
+    type: "ReleaseSlots",
+    ...sessionOf(handle),
+    handle: slotHandle(handle),
+    ...(refusal === undefined ? {} : { refusal }),
+  };
 }
 
 export function touch(handle: string): CommandOf<"TouchSlots"> {

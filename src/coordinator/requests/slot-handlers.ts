@@ -2,7 +2,8 @@
 // answer. Not here: decisions (core/decide-slot.ts), and pushes (outbox.ts).
 
 import { counted } from "../../audit/describe.ts";
-import type { Command, CommandOf, Reply } from "../../core/command.ts";
+import type { Command, CommandOf, Reply, ReportedSlotRefusal } from "../../core/command.ts";
+import { headOf } from "../../cut-text.ts";
 import type { AgentId, Incarnation } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { decode } from "../../protocol/codec.ts";
@@ -11,6 +12,7 @@ import {
   type AcquireResponse,
   acquireRequestSchema,
   releaseRequestSchema,
+  type SlotRefusalClaim,
   touchRequestSchema,
 } from "../../protocol/slot-schemas.ts";
 import { thousandthsPerWeight } from "../../state/weight.ts";
@@ -56,10 +58,16 @@ export class SlotHandlers {
   release(agent: AgentId, message: Message): void {
     const request = this.#intake.read(message, (data) => decode(data, releaseRequestSchema));
     if (request === undefined) return;
-    const { incarnation, handle, usage } = request.body;
-    const command = { type: "ReleaseSlots", agent, incarnation, handle } as const;
-    const used = usage === undefined ? {} : { usage: present(usage) };
-    this.#decide(request.reply, { ...command, ...used }, releaseAnswer);
+    const { incarnation, handle, usage, refused } = request.body;
+    const command: CommandOf<"ReleaseSlots"> = {
+      type: "ReleaseSlots",
+      agent,
+      incarnation,
+      handle,
+      ...(usage === undefined ? {} : { usage: present(usage) }),
+      ...(refused === undefined ? {} : { refusal: refusalIn(refused) }),
+    };
+    this.#decide(request.reply, command, releaseAnswer);
   }
 
   touch(agent: AgentId, message: Message): void {
@@ -88,6 +96,11 @@ type Present<Value extends object> = { [Name in keyof Value]: Exclude<Value[Name
 
 function present<Value extends object>(read: Value): Present<Value> {
   return read as Present<Value>;
+}
+
+function refusalIn(refused: SlotRefusalClaim): ReportedSlotRefusal {
+  const { reason, ...rest } = present(refused);
+  return { ...rest, ...(reason === undefined ? {} : { reason: headOf(reason, limits.errorCharactersMax) }) };
 }
 
 /** A message of an ended session is refused. Other answers concern the slot lease. */

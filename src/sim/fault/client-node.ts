@@ -288,7 +288,7 @@ export class ClientNode {
       await new Promise<void>((resolve) => void session?.clock.after(Math.min(leftMs, TOUCH_MS), resolve));
     }
     if (purpose.used !== undefined) slot.report({ totalTokens: purpose.used });
-    await slot.release();
+    await slot.release(purpose.refused === undefined ? {} : { refused: purpose.refused });
   }
 }
 

@@ -1,6 +1,7 @@
 // The operations of a seed's clients and the characters of its agents, drawn in advance as data. So a failing seed can
 // be repeated with fewer of them.
 
+import type { RefusedSlot } from "../../agent/slot-refusal.ts";
 import type { AcquireOptions } from "../../agent/slots.ts";
 import type { HoldTargetOption } from "../../client/operations.ts";
 import type { TaskRequest } from "../../client/task-request.ts";
@@ -49,6 +50,8 @@ export interface SlotPurpose {
   readonly used?: number;
   /** The holder never touches the slots. */
   readonly isSilent: boolean;
+  /** The provider refuses the work, with or without a time. */
+  readonly refused?: RefusedSlot;
 }
 
 type HoldOperation =
@@ -190,6 +193,12 @@ function purposeOf(random: SeededRandom): SlotPurpose {
   };
 }
 
+/** In some requests for slots: mostly with a time. */
+function refusalOf(random: SeededRandom): Pick<SlotPurpose, "refused"> {
+  if (!random.chance(0.15)) return {};
+  return { refused: random.chance(0.8) ? { retryAfterMs: 100 + random.below(4_000) } : {} };
+}
+
 function wishesOf(random: SeededRandom): Pick<TaskRequest, "needs" | "affinity" | "attributes"> {
   const home = zones.at(-1) as string;
   return {
@@ -217,6 +226,7 @@ class OperationDrawer {
   readonly #random: SeededRandom;
   readonly #wishes: SeededRandom;
   readonly #purposes: SeededRandom;
+  readonly #refusals: SeededRandom;
   readonly #clients: readonly ClientCharacter[];
   readonly #agents: readonly Character[];
   readonly #tasks: { readonly request: TaskRequest; readonly project: string }[] = [];
@@ -229,6 +239,7 @@ class OperationDrawer {
     this.#random = random;
     this.#wishes = random.split("wishes");
     this.#purposes = random.split("purposes");
+    this.#refusals = random.split("refusals");
     this.#clients = clients;
     this.#agents = agents;
   }
@@ -396,7 +407,7 @@ class OperationDrawer {
       does: "acquire",
       resources: wanted,
       holdMs: Math.round(this.#random.exponential(1_500)),
-      purpose: purposeOf(this.#purposes),
+      purpose: { ...purposeOf(this.#purposes), ...refusalOf(this.#refusals) },
     };
   }
 

@@ -8,7 +8,7 @@
 // agent is no property of the task. Its next attempt takes its place, and a replay loses attempts with the agents that
 // leave. Attempts that the record never finished take the mean of their kind.
 
-import type { Command, CommandOf, Reply } from "../../core/command.ts";
+import type { Command, CommandOf, Reply, ReportedSlotRefusal } from "../../core/command.ts";
 import { decodeState } from "../../core/snapshot/decode.ts";
 import { Turn } from "../../core/step.ts";
 import { InvalidValueError } from "../../errors.ts";
@@ -437,9 +437,9 @@ export class Playback {
   }
 
   #holds(lease: Pick<EventOf<"SlotGranted">, "agent" | "incarnation" | "handle">, grantedAt: number): void {
-    const { holdMs, usage } = this.#recording.leaseByKey.get(slotLeaseKey(lease)) ?? {};
+    const { holdMs, usage, refusal } = this.#recording.leaseByKey.get(slotLeaseKey(lease)) ?? {};
     if (holdMs !== undefined)
-      this.#schedule(Math.max(grantedAt + holdMs, this.#at + 1), () => releaseOf(lease, usage));
+      this.#schedule(Math.max(grantedAt + holdMs, this.#at + 1), () => releaseOf(lease, usage, refusal));
   }
 
   /** A recorded request that was withdrawn is withdrawn after the same time, if it still waits. */
@@ -470,6 +470,7 @@ function identityOf({ agent, incarnation: of, project, task, attempt, token }: O
 function releaseOf(
   { agent, incarnation: of, handle }: Pick<EventOf<"SlotGranted">, "agent" | "incarnation" | "handle">,
   usage?: SlotUse,
+  refusal?: ReportedSlotRefusal,
 ): Command {
   return {
     type: "ReleaseSlots",
@@ -477,6 +478,7 @@ function releaseOf(
     incarnation: of,
     handle,
     ...(usage === undefined ? {} : { usage }),
+    ...(refusal === undefined ? {} : { refusal }),
   };
 }
 

@@ -3,7 +3,7 @@
 // running the workload again (playback.ts).
 
 import { apply } from "../../core/apply.ts";
-import type { Command, ReportedRefusal } from "../../core/command.ts";
+import type { Command, ReportedRefusal, ReportedSlotRefusal } from "../../core/command.ts";
 import { departureErrors } from "../../core/decide-agent.ts";
 import { causeOf } from "../../core/recorded-inputs.ts";
 import type { RecordedBatch } from "../../core/reproduction.ts";
@@ -11,7 +11,6 @@ import { jitterOf } from "../../core/retry.ts";
 import { encodeState } from "../../core/snapshot/encode.ts";
 import { type AgentId, attemptKey, type Instant, type TaskRef, taskKey } from "../../ids.ts";
 import type { Event, EventOf, SlotUse } from "../../state/event.ts";
-import type { Refusal } from "../../state/hold.ts";
 import { passTo } from "../../state/journal-time.ts";
 import { slotLeaseKey } from "../../state/slot-key.ts";
 import { findSlotLease } from "../../state/slot-rows.ts";
@@ -61,6 +60,8 @@ export interface RecordedLease {
   patienceMs: number | undefined;
   /** As reported with the release. */
   usage: SlotUse | undefined;
+  /** As reported with the release; the time relative to it. */
+  refusal: ReportedSlotRefusal | undefined;
 }
 
 /** Means of a kind's completed attempts. */
@@ -205,14 +206,7 @@ export class Recorder {
         return event.reason === "operator" ? this.#input(event, [event], 0, at) : undefined;
       case "SlotAwaited":
       case "SlotGranted":
-        this.#leaseByKey.set(
-          slotLeaseKey(event),
-          this.#leaseByKey.get(slotLeaseKey(event)) ?? {
-            holdMs: undefined,
-            patienceMs: undefined,
-            usage: undefined,
-          },
-        );
+        this.#leaseByKey.set(slotLeaseKey(event), this.#leaseByKey.get(slotLeaseKey(event)) ?? newLease());
         return this.#input(event, [event], 0, at);
       case "SlotReleased":
         return this.#noteReleased(event, at);
@@ -288,10 +282,11 @@ export class Recorder {
     return attempt;
   }
 
-  #noteReleased({ agent, handle, usage }: EventOf<"SlotReleased">, at: Instant): void {
+  #noteReleased({ agent, handle, usage, refusal }: EventOf<"SlotReleased">, at: Instant): void {
     const row = findSlotLease(this.#state, agent, handle);
     const lease = this.#lease(agent, handle);
     lease.usage = usage;
+    lease.refusal = relative(refusal, at);
     if (row?.grantedAt !== undefined) lease.holdMs = at - row.grantedAt;
   }
 
@@ -305,7 +300,7 @@ export class Recorder {
 
   #lease(agent: AgentId, handle: EventOf<"SlotReleased">["handle"]): RecordedLease {
     const key = slotLeaseKey({ agent, handle });
-    const known = this.#leaseByKey.get(key) ?? { holdMs: undefined, patienceMs: undefined, usage: undefined };
+    const known = this.#leaseByKey.get(key) ?? newLease();
     this.#leaseByKey.set(key, known);
     return known;
   }
@@ -318,10 +313,17 @@ interface AttemptDetails {
 }
 
 /** In a playback the attempt ends at another instant. */
-function relative(refusal: Refusal | undefined, at: Instant): ReportedRefusal | undefined {
-  if (refusal?.until === undefined) return refusal;
+function relative<Kept extends { readonly until?: Instant }>(
+  refusal: Kept | undefined,
+  at: Instant,
+): (Omit<Kept, "until"> & { readonly forMs?: number }) | undefined {
+  if (refusal === undefined) return undefined;
   const { until, ...rest } = refusal;
-  return { ...rest, forMs: until - at };
+  return until === undefined ? rest : { ...rest, forMs: until - at };
+}
+
+function newLease(): RecordedLease {
+  return { holdMs: undefined, patienceMs: undefined, usage: undefined, refusal: undefined };
 }
 
 /** Events that bring something from outside, whoever runs the tasks. */

@@ -1,0 +1,72 @@
+// What a holder says at the release of slots whose work the provider refused. The leader puts the resources on hold in
+// the same batch, so that no waiting request gets the slot before the hold. No operator's rights are needed.
+
+import { headOf } from "../cut-text.ts";
+import { InvalidMessageError } from "../errors.ts";
+import type { Instant, ResourceName } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { HoldClaim } from "../protocol/schemas.ts";
+import type { SlotRefusalClaim } from "../protocol/slot-schemas.ts";
+import { holdMs } from "./hold-options.ts";
+import { instant, type OptionRules, objectOf, readerOf, text } from "./options.ts";
+
+export interface ReleaseOptions {
+  /** The provider refused the work, such as with HTTP status 429. The resource is put on hold before its slot is free,
+   *  so no waiting request runs into the same refusal. */
+  readonly refused?: RefusedSlot;
+}
+
+export interface RefusedSlot {
+  /** Time until the provider accepts work again, ms, 0 to 7 days. Without a time only a hold that this slot probes is
+   *  renewed. */
+  readonly retryAfterMs?: number;
+  /** Instead of `retryAfterMs`: the instant, at most 7 days from now. */
+  readonly until?: Date | number;
+  /** Of several resources, the one that refused. Default: all resources of the slot. */
+  readonly resource?: string;
+  /** The provider's words, shown by `status` and `explain`. */
+  readonly reason?: string;
+}
+
+const refusedRules: OptionRules<RefusedSlot> = {
+  each: { retryAfterMs: holdMs, until: instant, resource: text.min(1), reason: text },
+  otherwise: { retryAfter: "retryAfterMs", forMs: "retryAfterMs", reset: "until", message: "reason" },
+  example: "{ retryAfterMs: 30_000 }",
+};
+
+const readOptions = readerOf<ReleaseOptions>({
+  each: { refused: objectOf(refusedRules) },
+  otherwise: { retryAfterMs: "refused", refusal: "refused", hold: "refused" },
+  example: "{ refused: { retryAfterMs: 30_000 } }",
+});
+
+/** @param resources of the slot @throws InvalidMessageError naming the option */
+export function readRefusal(given: unknown, resources: readonly string[]): SlotRefusalClaim | undefined {
+  const { refused } = readOptions("release", given);
+  if (refused === undefined) return undefined;
+  const { retryAfterMs, until, resource, reason } = refused;
+  if (retryAfterMs !== undefined && until !== undefined)
+    throw new InvalidMessageError("release: retryAfterMs and until exclude each other", { field: "until" });
+  if (resource !== undefined && !resources.includes(resource)) {
+    const sentence = `release: resource: the slot is of ${resources.join(" and ")}, not of ${resource}`;
+    throw new InvalidMessageError(sentence, { field: "resource" });
+  }
+  return {
+    ...(resource === undefined ? {} : { resource: resource as ResourceName }),
+    ...(retryAfterMs === undefined ? {} : { forMs: Math.ceil(retryAfterMs) }),
+    ...(until === undefined ? {} : { until: Number(until) as Instant }),
+    ...(reason === undefined ? {} : { reason: headOf(reason, limits.errorCharactersMax) }),
+  };
+}
+
+/** The refusal of a slot that a claim for a hold names, if any. */
+export function refusalOf(
+  { scope, forMs, until }: HoldClaim,
+  reason: string,
+  resources: readonly string[],
+): ReleaseOptions {
+  const resource = typeof scope === "object" ? scope.resource : undefined;
+  if (resource === undefined || !resources.includes(resource)) return {};
+  const time = forMs === undefined ? (until === undefined ? {} : { until }) : { retryAfterMs: forMs };
+  return { refused: { resource, reason, ...time } };
+}
