@@ -21,7 +21,7 @@ export type AgentVerb =
   | "touch"
   | "release";
 
-const operatorVerbs = [
+export const operatorVerbs = [
   "drain",
   "undrain",
   "policy",
@@ -63,8 +63,8 @@ export function subjectsOf(swarm: SwarmId) {
     journal: `${prefix}.journal`,
     /** A segment of the journal: records, `Opened`, and the sealing record. `*`: any segment. */
     segment: (number: number | "*") => `${prefix}.journal.${number}`,
-    segmentOpened: (number: number) => `${prefix}.journal.${number}.opened`,
-    segmentSealed: (number: number) => `${prefix}.journal.${number}.sealed`,
+    segmentOpened: (number: number | "*") => `${prefix}.journal.${number}.opened`,
+    segmentSealed: (number: number | "*") => `${prefix}.journal.${number}.sealed`,
     /** Subjects that only a leader subscribes to. */
     leaderPatterns: [
       `${prefix}.project.*.submit`,

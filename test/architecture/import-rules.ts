@@ -16,6 +16,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   machines: ["src/state"],
   "src/protocol": ["src/state", "src/core", "machines"],
   "src/config": ["src/state", "src/core"],
+  "src/auth": ["src/protocol"],
   "src/transport": [],
   "src/journal": ["src/state", "src/core", "src/protocol", "src/transport"],
   "src/broker": ["src/protocol", "src/transport", "src/journal"],

@@ -5,6 +5,7 @@ import type { Clock } from "../../clock.ts";
 import { headOf } from "../../cut-text.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
+import { discoveryPattern } from "../../protocol/server-subjects.ts";
 import { isInbox } from "../../protocol/subjects.ts";
 import type { Message, Subscription, Transport } from "../../transport/transport.ts";
 
@@ -35,8 +36,6 @@ export interface MicroServiceOptions {
   readonly endpoints: () => readonly Endpoint[];
 }
 
-const PREFIX = "$SRV";
-
 /** Answers until `stop`. A user without the permission for `$SRV.>` is not found, and everything else works. */
 export class MicroService {
   readonly #options: MicroServiceOptions;
@@ -46,7 +45,7 @@ export class MicroService {
   constructor(options: MicroServiceOptions) {
     this.#options = options;
     this.#startedAt = options.clock.now();
-    this.#subscription = options.wire.subscribe(`${PREFIX}.>`, (message) => this.#take(message));
+    this.#subscription = options.wire.subscribe(discoveryPattern, (message) => this.#take(message));
   }
 
   stop(): void {

@@ -6,6 +6,12 @@ import { z } from "zod";
 import { ForbiddenError, UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { forbidden } from "../../protocol/forbidden.ts";
+import {
+  accountLimits,
+  consumerRequest,
+  streamNames,
+  streamRequest,
+} from "../../protocol/server-subjects.ts";
 import type { RequestFailure } from "../../transport/transport.ts";
 import type { SegmentRecord } from "../journal.ts";
 import type { StreamOutcome, StreamWire } from "./wire.ts";
@@ -140,7 +146,7 @@ export class StreamApi {
     const names: string[] = [];
     for (;;) {
       const page = { subject, offset: names.length };
-      const { total, streams } = await this.#call("STREAM.NAMES", namesSchema, page);
+      const { total, streams } = await this.#call(streamNames, namesSchema, page);
       names.push(...(streams ?? []));
       if (names.length >= total || streams === undefined || streams === null || streams.length === 0)
         return names;
@@ -148,19 +154,19 @@ export class StreamApi {
   }
 
   async info(stream: string): Promise<StreamReport> {
-    const { config, state, cluster } = await this.#call(`STREAM.INFO.${stream}`, reportSchema);
+    const { config, state, cluster } = await this.#call(streamRequest("INFO", stream), reportSchema);
     return { lastSeq: state.last_seq, records: state.messages, bytes: state.bytes, config, cluster };
   }
 
   /** Creates a stream. @returns the settings chosen by the server */
   async create(stream: string, config: StreamConfig): Promise<StreamConfig> {
-    return (await this.#call(`STREAM.CREATE.${stream}`, createdSchema, config)).config;
+    return (await this.#call(streamRequest("CREATE", stream), createdSchema, config)).config;
   }
 
   /** Removes a stream and all records in it. */
   async remove(stream: string): Promise<void> {
     this.#begun.delete(stream);
-    await this.#call(`STREAM.DELETE.${stream}`, doneSchema);
+    await this.#call(streamRequest("DELETE", stream), doneSchema);
   }
 
   /** Undefined if the stream has no matching record. Asks for the state of an unknown stream first: nats-server 2.9.10
@@ -171,7 +177,7 @@ export class StreamApi {
       this.#begun.add(stream);
     }
     try {
-      const { message } = await this.#call(`STREAM.MSG.GET.${stream}`, messageSchema, question);
+      const { message } = await this.#call(streamRequest("MSG.GET", stream), messageSchema, question);
       const { seq: position, subject, data } = message;
       return { position, subject, bytes: new Uint8Array(Buffer.from(data, "base64")) };
     } catch (error) {
@@ -182,7 +188,7 @@ export class StreamApi {
 
   /** The account's storage limit in bytes, replicas counted; undefined without a limit. */
   async storageMax(): Promise<number | undefined> {
-    const { max_storage } = (await this.#call("INFO", accountSchema)).limits;
+    const { max_storage } = (await this.#call(accountLimits, accountSchema)).limits;
     return max_storage > 0 ? max_storage : undefined;
   }
 
@@ -200,12 +206,12 @@ export class StreamApi {
       num_replicas: 1,
     };
     const request = { stream_name: stream, config };
-    await this.#call(`CONSUMER.CREATE.${stream}.${name}`, doneSchema, request);
+    await this.#call(consumerRequest("CREATE", stream, name), doneSchema, request);
   }
 
   /** Removes a consumer, without waiting. If the message is lost, the server removes the idle consumer by itself. */
   forgetConsumer(stream: string, name: string): void {
-    const subject = `$JS.API.CONSUMER.DELETE.${stream}.${name}`;
+    const subject = consumerRequest("DELETE", stream, name);
     void this.#wire.ask(subject, encoder.encode(""), { timeoutMs: this.#timeoutMs });
   }
 
@@ -221,14 +227,14 @@ export class StreamApi {
       expires: nanoseconds(limits.journalPullMs),
       idle_heartbeat: nanoseconds(limits.journalHeartbeatMs),
     };
-    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`;
+    const subject = consumerRequest("MSG.NEXT", stream, name);
     this.#wire.publish(subject, encoder.encode(JSON.stringify(request)), inbox);
   }
 
-  async #call<T>(verb: string, schema: z.ZodType<T>, body?: unknown): Promise<T> {
+  async #call<T>(subject: string, schema: z.ZodType<T>, body?: unknown): Promise<T> {
     const request = encoder.encode(body === undefined ? "" : JSON.stringify(body));
     const timeoutMs = this.#timeoutMs;
-    const outcome = await this.#wire.ask(`$JS.API.${verb}`, request, { timeoutMs });
+    const outcome = await this.#wire.ask(subject, request, { timeoutMs });
     if (outcome.kind !== "answered") throw unansweredError(outcome, timeoutMs);
     return parseAnswer(decoder.decode(outcome.data), schema);
   }

@@ -1,0 +1,193 @@
+// The permissions that a server must give to each role: one table from role to subjects, built by the functions that
+// build the subjects of the wire. `waggle auth` writes them into configurations and JWTs, and `waggle doctor` compares.
+// A test records a whole run of each role on a real server: no entry is missing, and none is unused.
+//
+// Everything is allowed by name, and the server denies the rest. A NATS wildcard stands for whole tokens, so streams
+// `WAGGLE_<swarm>_<n>` cannot be named: a coordinator needs an account in which no other streams are.
+
+import { NO_PROJECT, type SwarmId } from "../ids.ts";
+import {
+  accountLimits,
+  consumerRequest,
+  discoveryPattern,
+  streamNames,
+  streamRequest,
+} from "./server-subjects.ts";
+import {
+  type AgentVerb,
+  operatorVerbs,
+  type ProjectVerb,
+  type QueryName,
+  type Subjects,
+  subjectsOf,
+} from "./subjects.ts";
+
+export const roles = [
+  "coordinator",
+  "agent",
+  "submitter",
+  "owner",
+  "auditor",
+  "operator",
+  "metrics",
+] as const;
+export type Role = (typeof roles)[number];
+
+/** One sentence per role, for help and lists. */
+export const roleMeanings: Readonly<Record<Role, string>> = {
+  coordinator: "runs `waggle up`: leads the swarm and writes the journal",
+  agent: "agents of one group: they join, run attempts and hold slots",
+  submitter: "submits tasks of one project, and reads that project",
+  owner: "a submitter that also revokes attempts of its project",
+  auditor: "reads everything about the swarm, and changes nothing",
+  operator: "an auditor that also changes settings, and cancels or retries tasks of any project",
+  metrics: "reads the status of the swarm, and nothing else",
+};
+
+/** The holder of a credential. `inboxPrefix` is the prefix of its reply subjects. */
+export type Holder = { readonly inboxPrefix: string } & (
+  | { readonly role: "agent"; readonly group: string }
+  | { readonly role: "submitter" | "owner"; readonly project: string }
+  | { readonly role: "coordinator" | "auditor" | "operator" | "metrics" }
+);
+
+export interface Permissions {
+  readonly publish: readonly string[];
+  readonly subscribe: readonly string[];
+  /** The number of answers to each received request, on the request's own reply subject. 0: none. */
+  readonly answers: number;
+}
+
+/** An agent's answer to a question for a log; the leader waits no longer (`agentLogMs`). */
+export const ANSWERS_EXPIRE_MS = 10_000;
+
+/** Agents of one group share the prefix, and every other credential has its own. Coordinators answer below `_INBOX.`
+ *  only. */
+export function inboxPrefixOf(named: { readonly group: string } | { readonly name: string }): string {
+  return "group" in named ? `${ALL_INBOXES}.agents.${named.group}` : `${ALL_INBOXES}.users.${named.name}`;
+}
+
+/** Begins the reply subjects of every credential that `waggle auth` makes. */
+const ALL_INBOXES = "_INBOX";
+
+/** The least permissions of a role. Tokens may be templates of a scoped signing key, as `{{tag(project)}}`. */
+export function permissionsOf(swarm: SwarmId, holder: Holder): Permissions {
+  const subjects = subjectsOf(swarm);
+  const own = below(holder.inboxPrefix);
+  switch (holder.role) {
+    case "coordinator":
+      return coordinator(subjects, own);
+    case "agent":
+      return agent(subjects, holder.group, own);
+    case "submitter":
+      return inProject(subjects, holder.project, { verbs: submitterVerbs, own });
+    case "owner":
+      return inProject(subjects, holder.project, { verbs: ownerVerbs, own });
+    case "auditor":
+      return reader(subjects, own);
+    case "operator":
+      return operator(subjects, own);
+    case "metrics":
+      return {
+        publish: [subjects.query(NO_PROJECT, "status")],
+        subscribe: [subjects.coordinator, own],
+        answers: 0,
+      };
+  }
+}
+
+const agentVerbs: readonly AgentVerb[] = [
+  "join",
+  "leave",
+  "heartbeat",
+  "progress",
+  "chunk",
+  "result",
+  "acquire",
+  "touch",
+  "release",
+];
+const submitterVerbs: readonly ProjectVerb[] = ["submit", "cancel", "retry", "reschedule", "await"];
+const ownerVerbs: readonly ProjectVerb[] = [...submitterVerbs, "revoke"];
+/** Of an operator in every project: it repairs, and submits nothing in another's name. */
+const repairVerbs: readonly ProjectVerb[] = ["cancel", "retry", "reschedule", "revoke", "await"];
+const projectQueries: readonly QueryName[] = [
+  "status",
+  "task",
+  "tasks",
+  "explain",
+  "log",
+  "journal",
+  "settings",
+];
+const swarmQueries: readonly QueryName[] = [...projectQueries, "slots"];
+
+function coordinator(subjects: Subjects, own: string): Permissions {
+  const { leaderPatterns, queryPattern, segment, segmentOpened, segmentSealed } = subjects;
+  const led = operator(subjects, own); // its dashboard shows and changes what an operator may
+  return {
+    publish: [
+      accountLimits,
+      streamNames,
+      ...(["INFO", "CREATE", "DELETE", "MSG.GET"] as const).map((verb) => streamRequest(verb, "*")),
+      ...(["CREATE", "DELETE", "MSG.NEXT"] as const).map((verb) => consumerRequest(verb, "*", "*")),
+      segment("*"),
+      segmentOpened("*"),
+      segmentSealed("*"),
+      subjects.assign("*", "*"),
+      subjects.agentLog("*", "*"),
+      subjects.event("*", "*", "*"),
+      subjects.coordinator,
+      below(ALL_INBOXES),
+      ...led.publish,
+    ],
+    subscribe: [...leaderPatterns, queryPattern, discoveryPattern, ...led.subscribe],
+    answers: 0,
+  };
+}
+
+function agent(subjects: Subjects, group: string, own: string): Permissions {
+  return {
+    publish: agentVerbs.map((verb) => subjects.agent(group, "*", verb)),
+    subscribe: [subjects.assign(group, "*"), subjects.agentLog(group, "*"), subjects.coordinator, own],
+    // An agent's process and its stand-in thread hear each question, and each may answer once.
+    answers: 1,
+  };
+}
+
+function inProject(
+  subjects: Subjects,
+  project: string,
+  { verbs, own }: { readonly verbs: readonly ProjectVerb[]; readonly own: string },
+): Permissions {
+  return {
+    publish: [
+      ...verbs.map((verb) => subjects.project(project, verb)),
+      ...projectQueries.map((what) => subjects.query(project, what)),
+    ],
+    subscribe: [subjects.eventsOf(project), subjects.coordinator, own],
+    answers: 0,
+  };
+}
+
+function reader(subjects: Subjects, own: string): Permissions {
+  return {
+    publish: swarmQueries.map((what) => subjects.query("*", what)),
+    subscribe: [subjects.eventsOf(NO_PROJECT), subjects.coordinator, own],
+    answers: 0,
+  };
+}
+
+function operator(subjects: Subjects, own: string): Permissions {
+  const { publish, subscribe } = reader(subjects, own);
+  const repairs = repairVerbs.map((verb) => subjects.project("*", verb));
+  return {
+    publish: [...publish, ...repairs, ...operatorVerbs.map((verb) => subjects.operator(verb))],
+    subscribe,
+    answers: 0,
+  };
+}
+
+function below(prefix: string): string {
+  return `${prefix}.>`;
+}
