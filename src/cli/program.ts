@@ -88,6 +88,7 @@ const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promis
     pause: async () => (await import("./pause.ts")).pauseCommand,
     resume: async () => (await import("./pause.ts")).resumeCommand,
     leader: async () => (await import("./leader.ts")).leaderCommand,
+    auth: async () => (await import("./auth.ts")).authCommand,
     journal: async () => (await import("./journal.ts")).journalCommand,
     completion: async () => (await import("./completion.ts")).completionCommand,
   },

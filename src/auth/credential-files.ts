@@ -1,0 +1,80 @@
+// The folder that is handed to the holder of a credential: its secret, the server's authority, a `waggle.config.json`
+// with relative paths for `waggle --config`, and a context for other NATS tools.
+
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import {
+  type AuthFolder,
+  holderFolderOf,
+  makePrivateFolder,
+  readSecret,
+  writeSecret,
+} from "./auth-folder.ts";
+import { type Credential, holderOf, type Roster } from "./roster.ts";
+
+export interface Handed {
+  readonly folder: string;
+  readonly config: string;
+  readonly secret: string;
+}
+
+/** @param secret content of the `.creds` or `.nk` file */
+export function writeCredentialFiles(
+  folder: AuthFolder,
+  {
+    roster,
+    swarm,
+    credential,
+    secret,
+  }: {
+    readonly roster: Roster;
+    readonly swarm: string;
+    readonly credential: Credential;
+    readonly secret: string;
+  },
+): Handed {
+  const { mode, hosts, port } = roster;
+  const { name, project } = credential;
+  const own = holderFolderOf(folder, swarm, name);
+  makePrivateFolder(own);
+  const nats = hosts.map((host) => `tls://${host.includes(":") ? `[${host}]` : host}:${port}`)[0] ?? "";
+  const { inboxPrefix } = holderOf(credential);
+  const secretName = mode === "jwt" ? `${name}.creds` : `${name}.nk`;
+  const kind = mode === "jwt" ? "creds" : "nkey";
+  const write = (file: string, content: string) => {
+    const path = join(own, file);
+    writeSecret(path, content);
+    return path;
+  };
+  write("ca.pem", readSecret(folder.authorityCertificate) ?? "");
+  write(
+    "context.json",
+    json({
+      description: `${credential.role} ${name} of the swarm ${swarm}`,
+      url: nats,
+      [kind]: join(own, secretName),
+      ca: join(own, "ca.pem"),
+      inbox_prefix: inboxPrefix,
+    }),
+  );
+  const config = json({
+    nats,
+    credentials: { [kind]: `./${secretName}`, tls: { ca: "./ca.pem" } },
+    inboxPrefix,
+    swarm,
+    ...(project === undefined ? {} : { project }),
+  });
+  return {
+    folder: own,
+    secret: write(secretName, secret.endsWith("\n") ? secret : `${secret}\n`),
+    config: write("waggle.config.json", config),
+  };
+}
+
+export function removeCredentialFiles(folder: AuthFolder, swarm: string, name: string): void {
+  rmSync(holderFolderOf(folder, swarm, name), { recursive: true, force: true });
+}
+
+function json(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
