@@ -41,7 +41,9 @@ const rootExamples = `
 Roles:
 ${roles.map((role) => `  ${role.padEnd(12)} ${roleMeanings[role]}`).join("\n")}
 
-Examples (docs/security.md has the whole walk):
+docs/security.md has the whole walk.
+
+Examples:
   $ waggle auth init --swarm acme
   $ waggle auth add agent --swarm acme --group gpu
   $ waggle auth add submitter --swarm acme --project web
