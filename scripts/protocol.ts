@@ -192,6 +192,14 @@ const messages: readonly WireMessage[] = [
     answer: settings.rateAnswerSchema,
   },
   {
+    name: "grant",
+    subject: "operator.grant",
+    direction: "receive",
+    summary: "Set, or remove, what a group of agents may do.",
+    schema: settings.grantRequestSchema,
+    answer: settings.grantAnswerSchema,
+  },
+  {
     name: "pause",
     subject: "operator.pause",
     direction: "receive",

@@ -43,6 +43,8 @@ export type Instant = Brand<number, "Instant">;
 export const SUBJECT_TOKEN_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 /** User, kind and task ids: printable, no spaces, no controls, no separators invisible to a reader. */
 export const NAME_PATTERN = /^[^\s\p{C}\p{Z}]{1,128}$/u;
+/** A label in a grant: `name=value`, or `name` for any value. */
+export const GRANT_LABEL_PATTERN = /^[A-Za-z0-9_./-]{1,64}(?:=[^\p{C}]{1,128})?$/u;
 /** An inbox: a subject of a single user, with the common prefix or an own prefix such as `_INBOX_ann`, without
  *  wildcards. */
 export const INBOX_PATTERN = /^_INBOX[A-Za-z0-9_-]*(?:\.[^.*>\s]+)+$/;

@@ -40,6 +40,7 @@ export type { ResultChunk } from "./client/chunk-log.ts";
 export { type ConnectOptions, connect } from "./client/connect.ts";
 export type { EventStream, EventsOptions } from "./client/event-stream.ts";
 export type {
+  Grant,
   Hold,
   HoldOptions,
   HoldTargetOption,

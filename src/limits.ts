@@ -469,6 +469,9 @@ export const limits = {
   kindsSetMax: 10_000,
   resourcesMax: 1_000,
   ratesMax: 1_000,
+  grantsMax: 1_000,
+  /** Names in one list of a grant: a grant is journaled whole. */
+  grantNamesMax: 128,
 
   // --- learning -------------------------------------------------------------------------------
   /** Weight of the swarm's rate and latency for the kind in an agent's estimates, in attempts. */

@@ -3,6 +3,7 @@
 
 import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
 import type { BareEvent, BareTaskSpec, EventOf, ResultDigest } from "../state/event.ts";
+import type { Grant } from "../state/grant.ts";
 import type { HoldTarget } from "../state/hold.ts";
 import { needsText, valuesText } from "../state/needs.ts";
 import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../state/receipt.ts";
@@ -91,6 +92,10 @@ function sentence(event: BareEvent): string {
       return `rate of agents of type ${event.agentType} set: ${pairs(event.settings)}`;
     case "RateRemoved":
       return `agents of type ${event.agentType} are no longer limited ${event.window}`;
+    case "GrantConfigured":
+      return `grant of group ${event.group} set: ${grantText(event.grant)}`;
+    case "GrantRemoved":
+      return `grant of group ${event.group} removed`;
     case "ProjectPaused":
       return `project ${event.project} paused: none of its tasks is assigned`;
     case "ProjectResumed":
@@ -131,6 +136,7 @@ const departures = {
   left: "left",
   lapsed: "was silent too long and counts as lost",
   fenced: "was replaced by a later start of the same id",
+  forbidden: "lost its session: the grant of its group no longer permits it",
 } as const;
 
 /** ` as skim, by type haiku only`. */
@@ -198,6 +204,14 @@ const trimReasons = {
 /** `all claude agents`, `agent a1`, `resource gpt-4o`. */
 export function targetText({ on, name }: HoldTarget): string {
   return on === "type" ? `all ${name} agents` : `${on} ${name}`;
+}
+
+/** `kinds review,translate maxConcurrent 4`; `unbounded` without any field. */
+export function grantText(grant: Grant): string {
+  const parts = Object.entries(grant).map(
+    ([field, value]) => `${field} ${Array.isArray(value) ? value.join(",") || "none" : String(value)}`,
+  );
+  return parts.length === 0 ? "unbounded" : parts.join(" ");
 }
 
 function holdReason({ by, reason, reportedBy }: EventOf<"HoldPlaced">): string {

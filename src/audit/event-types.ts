@@ -43,6 +43,8 @@ const known: Readonly<Record<EventType, true>> = {
   ResourceRemoved: true,
   RateConfigured: true,
   RateRemoved: true,
+  GrantConfigured: true,
+  GrantRemoved: true,
   ProjectPaused: true,
   ProjectResumed: true,
   SwarmPaused: true,

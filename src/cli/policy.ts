@@ -148,6 +148,18 @@ function setCommand(program: Program): Command {
       "--slots-default <n>",
       `slots of a resource that a request makes; default ${limits.slotsDefault}`,
       wholeNumber(1, limits.slotsPerResourceMax),
+    )
+    .addOption(
+      new Option(
+        "--agents <which>",
+        "open: agents of any group may join (default). declared: only of groups with a grant",
+      ).choices(["open", "declared"]),
+    )
+    .addOption(
+      new Option(
+        "--security <level>",
+        "strict: answers go only to inboxes _INBOX.GROUP of the agent's group, and _INBOX.USER of the users set for the project. Default: open",
+      ).choices(["open", "strict"]),
     );
   return addBudgetFlags(command)
     .addHelpText("after", setExamples)
@@ -163,12 +175,13 @@ Examples:
   $ waggle policy set --top-n 200 --budget 5000000 --budget-window 1d
   $ waggle policy set --top-n none --budget none
   $ waggle policy set --projects declared
-  $ waggle policy set --resources open --slots-default 8`;
+  $ waggle policy set --resources open --slots-default 8
+  $ waggle policy set --agents declared --security strict`;
 
 function patchOf(flags: PolicyFlags): PolicyPatch {
   const { rules, projectTurn, userTurn, agentRule, lambda, alpha, optimizeFor, autoTune } = flags;
   const { starvationLimit, guarantee, topN, tokensDefault, projects, speedExponent } = flags;
-  const { remember, rememberedTasks, resources, slotsDefault } = flags;
+  const { remember, rememberedTasks, resources, slotsDefault, agents, security } = flags;
   return {
     rules,
     projectTurn,
@@ -188,6 +201,8 @@ function patchOf(flags: PolicyFlags): PolicyPatch {
     projects,
     resources,
     slotsDefault,
+    agents,
+    security,
     ...budgetPatch(flags),
   };
 }
@@ -242,6 +257,7 @@ function linesOf(policy: PolicySettings): SettingLine[] {
     ...rememberedLines(policy),
     ["projects", policy.projects],
     ...resourceLines(policy),
+    ...securityLines(policy),
   ];
 }
 
@@ -249,6 +265,14 @@ function resourceLines({ resources, slotsDefault }: PolicySettings): SettingLine
   if (resources === undefined || slotsDefault === undefined) return []; // an older coordinator
   const made = `open: made at first use, with ${formatCount(slotsDefault)} slots`;
   return [["resources", resources === "open" ? made : resources]];
+}
+
+function securityLines({ agents, security }: PolicySettings): SettingLine[] {
+  if (agents === undefined || security === undefined) return []; // an older coordinator
+  return [
+    ["agents", agents],
+    ["security", security],
+  ];
 }
 
 function rememberedLines({ rememberMs, rememberedTasks }: PolicySettings): SettingLine[] {

@@ -64,6 +64,7 @@ const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promis
     kind: async () => (await import("./kind.ts")).kindCommand,
     resource: async () => (await import("./resource.ts")).resourceCommand,
     rate: async () => (await import("./rate.ts")).rateCommand,
+    grant: async () => (await import("./grant.ts")).grantCommand,
     policy: async () => (await import("./policy.ts")).policyCommand,
     config: async () => (await import("./config.ts")).configCommand,
   },

@@ -1,4 +1,4 @@
-// `list`, `show` and `remove` of named settings, and the output of `set`, for projects, kinds, resources and rates. A
+// `list`, `show` and `remove` of named settings, and the output of `set`, for projects, kinds, resources, rates and grants. A
 // `SettingNoun` holds the words of each. Not here: the flags of `set` (project.ts and similar verbs), texts of
 // settings (setting-text.ts).
 
@@ -15,7 +15,7 @@ import type { Output } from "./output.ts";
 import { type SettingLine, settingLines, tellRows, tellSetting } from "./setting-text.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
-type Table = "projects" | "kinds" | "resources" | "rates";
+type Table = "projects" | "kinds" | "resources" | "rates" | "grants";
 type RowOf<Of extends Table> = SettingsResponse[Of][number];
 type SettingsOf<Of extends Table> = RowOf<Of>["settings"];
 

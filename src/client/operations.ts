@@ -24,6 +24,10 @@ import {
 import { shown } from "../protocol/sentence.ts";
 import {
   budgetSchema,
+  type GrantSettings,
+  grantRequestSchema,
+  grantSchema,
+  grantSetAnswerSchema,
   holdAnswerSchema,
   holdRequestSchema,
   kindAnswerSchema,
@@ -117,6 +121,13 @@ export interface SwarmOperations {
   /** Removes the rate of one window, or all rates of the type. `changed` is false when no rate was set. */
   removeRate(agentType: string, options?: RemoveRateOptions): Promise<Setting<null>>;
 
+  /** Replaces the grant of a group of agents: what they may declare, be assigned, hold and charge. `_`: agents
+   *  without a group. Sessions beyond the new grant end at once, and their attempts and slots are taken back. */
+  setGrant(group: string, grant: Grant, options?: AskOptions): Promise<Setting<GrantSettings>>;
+  /** Removes the grant of a group. Its agents are unbounded then; where agents must be declared, their sessions
+   *  end. `changed` is false when the group had no grant. */
+  removeGrant(group: string, options?: AskOptions): Promise<Setting<null>>;
+
   /** Stops assignments of one project, or of the whole swarm. Running tasks go on, and new tasks are accepted.
    *  @throws WaggleError `WAGGLE_UNKNOWN_PROJECT` where projects must be declared */
   pause(project?: string, options?: AskOptions): Promise<Setting<Pause>>;
@@ -145,6 +156,26 @@ export interface SwarmOperations {
 export interface RemoveRateOptions extends AskOptions {
   /** Default: every window of the type. */
   readonly window?: RatePatch["window"];
+}
+
+/** What a group of agents may do. An absent field is unbounded, an empty list permits nothing. */
+export interface Grant {
+  /** Kinds that its agents may serve. */
+  readonly kinds?: readonly string[] | undefined;
+  /** Roles that its agents may have. An agent without a role is permitted. */
+  readonly roles?: readonly string[] | undefined;
+  /** Types that its agents may have. An agent without a type is refused. */
+  readonly types?: readonly string[] | undefined;
+  /** Labels that its agents may have: `gpu=a100`, or `gpu` for any value. */
+  readonly labels?: readonly string[] | undefined;
+  /** Projects whose tasks its agents may get, and whose budgets their slots may charge. */
+  readonly projects?: readonly string[] | undefined;
+  /** Resources whose slots its agents may hold. */
+  readonly resources?: readonly string[] | undefined;
+  /** Of each of its agents, ≥ 0. 0: none may join. */
+  readonly maxConcurrent?: number | undefined;
+  /** Tokens that one attempt or one slot lease may charge, ≥ 0. A report of more counts as this many. */
+  readonly tokens?: number | undefined;
 }
 
 /** The target of a hold: an agent, all agents of a type, or the grants of a resource. Exactly one field is given. */
@@ -271,6 +302,16 @@ export class Operations implements SwarmOperations {
     const { window, ...options } = readRemoveRateOptions("removeRate", given);
     const message = { v: 1, type: typeOf(type), window, remove: true };
     return await this.#set("rate", message, removedAnswerSchema, options);
+  }
+
+  async setGrant(group: string, grant: Grant, options?: AskOptions): Promise<Setting<GrantSettings>> {
+    const message = { v: 1, group: groupOf(group), grant: readGrant("", grant) };
+    return await this.#set("grant", message, grantSetAnswerSchema, readAskOptions("setGrant", options));
+  }
+
+  async removeGrant(group: string, options?: AskOptions): Promise<Setting<null>> {
+    const message = { v: 1, group: groupOf(group), grant: null };
+    return await this.#set("grant", message, removedAnswerSchema, readAskOptions("removeGrant", options));
   }
 
   async pause(project?: string, options?: AskOptions): Promise<Setting<Pause>> {
@@ -463,6 +504,13 @@ const readRatePatch = readerOf<RatePatch>({
   subject,
 });
 
+const readGrant = readerOf<Grant>({
+  each: grantSchema.shape,
+  otherwise: { kind: "kinds", role: "roles", type: "types", label: "labels", project: "projects" },
+  example: '{ kinds: ["review"], projects: ["acme"] }',
+  subject: "the grant:",
+});
+
 /** @throws InvalidMessageError naming the field, and when the patch is empty */
 function somePatchOf<Patch extends object>(
   read: (call: string, given: unknown) => Patch,
@@ -477,4 +525,5 @@ function somePatchOf<Patch extends object>(
 const projectOf = (given: string) => argument(["", "project"], given, projectName);
 const kindOf = (given: string) => argument(["", "kind"], given, kindRequestSchema.shape.kind);
 const resourceOf = (given: string) => argument(["", "resource"], given, resourceRequestSchema.shape.resource);
+const groupOf = (given: string) => argument(["", "group"], given, grantRequestSchema.shape.group);
 const typeOf = (given: string) => argument(["", "type"], given, rateRequestSchema.shape.type);

@@ -731,6 +731,8 @@ export class SwarmClient implements Swarm {
   readonly removeRate: Swarm["removeRate"] = (...asked) => this.#operations.removeRate(...asked);
   readonly pause: Swarm["pause"] = (...asked) => this.#operations.pause(...asked);
   readonly resume: Swarm["resume"] = (...asked) => this.#operations.resume(...asked);
+  readonly setGrant: Swarm["setGrant"] = (...asked) => this.#operations.setGrant(...asked);
+  readonly removeGrant: Swarm["removeGrant"] = (...asked) => this.#operations.removeGrant(...asked);
   readonly hold: Swarm["hold"] = (...asked) => this.#operations.hold(...asked);
   readonly unhold: Swarm["unhold"] = (...asked) => this.#operations.unhold(...asked);
   readonly drain: Swarm["drain"] = (...asked) => this.#operations.drain(...asked);

@@ -188,6 +188,12 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return configureRate(state, event, context.at);
     case "RateRemoved":
       return removeRate(state, event, context.at);
+    case "GrantConfigured":
+      state.grants = state.grants.with(event.group, event.grant);
+      return;
+    case "GrantRemoved":
+      state.grants = state.grants.with(event.group, undefined);
+      return;
     case "ProjectPaused":
     case "ProjectResumed":
       return pauseProject(state, event);
@@ -237,6 +243,10 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
   const agent = agentOf(state, event.agent);
   if (event.cheaperType !== undefined)
     assert(agent.agentType === event.cheaperType, `${event.task} goes to the type named as cheaper`);
+  assert(
+    state.grants.includes(agent.group, row.spec.project),
+    `${event.task} goes to an agent whose grant includes project ${row.spec.project}`,
+  );
   assert(meetsNeeds(agent.labels, row.spec.needs), `${event.task} goes to an agent with the labels it needs`);
   const attempt: OpenAttempt = {
     task: event.task,

@@ -34,6 +34,7 @@ import type {
   TaskSpec,
   TrimReason,
 } from "../state/event.ts";
+import type { Grant, GrantField } from "../state/grant.ts";
 import type { HoldTarget, Refusal, SlotRefusal } from "../state/hold.ts";
 import type { BudgetSettings, RateWindow } from "../state/settings.ts";
 import type { TaskState } from "../state/state.ts";
@@ -241,6 +242,9 @@ export type SettingsCommand =
   | { readonly type: "SetRate"; readonly agentType: string; readonly patch: RatePatch }
   /** The rate of one window; absent: the rates of all windows. */
   | { readonly type: "RemoveRate"; readonly agentType: string; readonly window?: RateWindow }
+  /** Replaces the grant of a group. Sessions of the group beyond the grant end. */
+  | { readonly type: "SetGrant"; readonly group: GroupId; readonly grant: Grant }
+  | { readonly type: "RemoveGrant"; readonly group: GroupId }
   /** Stops or resumes assignments, of one project or of all; running attempts continue. */
   | { readonly type: "Pause" | "Resume"; readonly project?: ProjectId }
   /** Places a hold, or changes its end: for a time from now, or until an instant; one of the two. */
@@ -345,6 +349,14 @@ export type Reply =
   | { readonly kind: "fenced"; readonly agent: AgentId }
   /** An agent of this id is online in another group. */
   | { readonly kind: "other-group"; readonly agent: AgentId }
+  /** The join, or the request for slots, exceeds the grant of the agent's group. */
+  | {
+      readonly kind: "beyond-grant";
+      readonly group: GroupId;
+      readonly field: GrantField;
+      /** Absent: the group has no grant, or the agent has no type. */
+      readonly value?: string;
+    }
   | { readonly kind: "too-many-agents"; readonly retryAfterMs: number }
   /** The complete settings after the change; null when none remain. */
   | {

@@ -18,12 +18,14 @@ import type { Command, HeldAttempt, ListedSlots, Reply } from "./command.ts";
 import { closeAsLost } from "./decide-attempt.ts";
 import { endSlotsOf, reconcileSlots } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
+import { grantOf, refusalOfJoin } from "./grant-rules.ts";
 
 /** Errors of attempts that end with their agent's session. */
 export const departureErrors: Readonly<Record<LeaveReason, string>> = {
   left: "the agent left before the attempt ended",
   lapsed: "nothing was heard from the agent for too long",
   fenced: "the agent was started again under the same id",
+  forbidden: "the grant of the agent's group no longer permits the agent or its work",
 };
 
 const noSlots: ListedSlots = { held: [], waiting: [] };
@@ -38,6 +40,8 @@ type JoinAgent = Extract<Command, { type: "JoinAgent" }>;
  */
 export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): Decision {
   const row = state.agentById.get(command.agent);
+  const refusal = refusalOfJoin(state, command);
+  if (refusal !== undefined) return answered(refusal);
   if (row === undefined && state.agentById.size >= limits.agentsMax)
     return joinInPlaceOfAnother(state, command);
   if (row?.online === true && row.group !== (command.group ?? NO_GROUP))
@@ -92,7 +96,7 @@ export function decideReconcile(
   if (row.unresponsive && command.seen >= row.lastNumber)
     events.push({ type: "AgentResponsive", agent: row.id });
   if (command.draining === true && !row.draining) events.push({ type: "AgentDrained", agent: row.id });
-  const { maxConcurrent = row.maxConcurrent } = command;
+  const maxConcurrent = permitted(state, row, command.maxConcurrent);
   if (maxConcurrent !== row.maxConcurrent) events.push(joined({ ...profileOf(row), maxConcurrent }));
   return {
     events,
@@ -199,14 +203,22 @@ function resume(state: SwarmState, row: AgentRow, command: JoinAgent, at: Instan
   };
 }
 
-function endSession(
+/** The new maximum of a heartbeat, unless the grant of the agent's group permits less. */
+function permitted(state: SwarmState, row: AgentRow, wanted = row.maxConcurrent): number {
+  const max = grantOf(state, row)?.maxConcurrent;
+  return max !== undefined && wanted > max ? row.maxConcurrent : wanted;
+}
+
+/** @param closuresMax maximum of attempts and slot leases to end */
+export function endSession(
   state: SwarmState,
   row: AgentRow,
   reason: LeaveReason,
   at: Instant,
+  closuresMax: number = limits.closuresPerCommandMax,
 ): { events: Event[]; isComplete: boolean } {
-  const slots = endSlotsOf(state, row.id, limits.closuresPerCommandMax);
-  const room = Math.max(0, limits.closuresPerCommandMax - slots.events.length);
+  const slots = endSlotsOf(state, row.id, Math.max(0, closuresMax));
+  const room = Math.max(0, closuresMax - slots.events.length);
   const closing = [...row.open.values()].slice(0, room);
   const closures = closing.map((attempt) => closeAsLost(state, attempt, departureErrors[reason], at));
   const events = [...slots.events, ...closures];

@@ -7,6 +7,7 @@ import { verdictOnRefusal } from "../scheduling/hold.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspension.ts";
 import { agentOf, findOpen } from "../state/agent-rows.ts";
 import type { AttemptFailure, Event, EventOf, FailureClass, ResultDigest } from "../state/event.ts";
+import { chargeable, type Grant } from "../state/grant.ts";
 import type { Refusal } from "../state/hold.ts";
 import type { OpenAttempt, SwarmState, TaskRow, TaskState } from "../state/state.ts";
 import type { Writable } from "../state/writable.ts";
@@ -14,12 +15,14 @@ import type { Command, CompletedOutcome, Reply, ReportedOutcome } from "./comman
 import { budgetsExceeded, decideLateCharge } from "./decide-budget.ts";
 import { endsOfProbed, refusalAt, roomFor } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
+import { grantOf } from "./grant-rules.ts";
 import { decideRetry } from "./retry.ts";
 
 type ReportResult = Extract<Command, { type: "ReportResult" }>;
 
-export function decideResult(state: SwarmState, command: ReportResult, at: Instant): Decision {
-  const agent = state.agentById.get(command.agent);
+export function decideResult(state: SwarmState, reported: ReportResult, at: Instant): Decision {
+  const agent = state.agentById.get(reported.agent);
+  const command = withinGrant(grantOf(state, agent), reported);
   const attempt = agent === undefined ? undefined : findOpen(state, agent, command);
   if (attempt === undefined || attempt.incarnation !== command.incarnation)
     return { events: decideLateCharge(state, command), reply: replyToClosed(state, command) };
@@ -34,6 +37,15 @@ export function decideResult(state: SwarmState, command: ReportResult, at: Insta
   return isUnkept && command.outcome.kind === "completed"
     ? { ...ended, unkeptResult: command.outcome.result }
     : ended;
+}
+
+/** The report, with no more tokens than the grant of the agent's group permits. */
+function withinGrant(grant: Grant | undefined, command: ReportResult): ReportResult {
+  const { outcome } = command;
+  const tokens = chargeable(grant, outcome.tokens);
+  return tokens === undefined || tokens === outcome.tokens
+    ? command
+    : { ...command, outcome: { ...outcome, tokens } };
 }
 
 /** The agent is alive, but no longer reports progress. */

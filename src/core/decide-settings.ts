@@ -11,6 +11,7 @@ import { rateOf } from "../state/rate-rows.ts";
 import { defaultKindSettings, defaultProjectSettings, type SwarmState } from "../state/state.ts";
 import { hasRoomForProject } from "../state/task-rows.ts";
 import type { CommandOf, SettingsCommand } from "./command.ts";
+import { decideGrant } from "./decide-grant.ts";
 import { decideEndHold, decidePlaceHold } from "./decide-hold.ts";
 import { endWaitsAbove } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
@@ -84,6 +85,9 @@ function decisionOn(state: SwarmState, command: SettingsCommand, at: Instant): D
         removed.map((window): Event => ({ type: "RateRemoved", agentType, window })),
       );
     }
+    case "SetGrant":
+    case "RemoveGrant":
+      return decideGrant(state, command, at);
     case "Pause":
     case "Resume":
       return setPause(state, command);

@@ -1,7 +1,14 @@
 // Acquiring, touching and releasing slots, and reconciling an agent's view of slots. A handle stands for one slot lease
 // for ever: a repeated request takes effect once, and the reply gives the present state.
 
-import type { AgentId, Incarnation, Instant, ResourceName, SlotHandle } from "../ids.ts";
+import {
+  type AgentId,
+  type Incarnation,
+  type Instant,
+  NO_GROUP,
+  type ResourceName,
+  type SlotHandle,
+} from "../ids.ts";
 import { limits } from "../limits.ts";
 import { neverFits, type TokenRequest } from "../scheduling/gates.ts";
 import { holdsOfRefusedSlots } from "../scheduling/hold.ts";
@@ -14,6 +21,7 @@ import type {
   SlotUse,
   SlotWaitEndReason,
 } from "../state/event.ts";
+import { chargeable, type Grant } from "../state/grant.ts";
 import type { SlotRefusal } from "../state/hold.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { slotLeaseKey } from "../state/slot-key.ts";
@@ -25,6 +33,7 @@ import { isDeclared, rejectionBy } from "./admission.ts";
 import type { Command, ListedSlots, Reply, SlotCorrections } from "./command.ts";
 import { endsOfOwnProbe, endsOfProbedLease, slotRefusalAt } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
+import { grantOf, refusalOfSlots } from "./grant-rules.ts";
 
 type AcquireSlots = Extract<Command, { type: "AcquireSlots" }>;
 
@@ -34,7 +43,10 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
   const needs = needsOf(command.resources);
   const known = asBefore(state, command, needs);
   if (known !== undefined) return answered(known);
-  const refusal = refusalOf(state, command, needs) ?? refusalOfTokens(state, command, at);
+  const refusal =
+    beyondGrant(state, command, needs) ??
+    refusalOf(state, command, needs) ??
+    refusalOfTokens(state, command, at);
   if (refusal !== undefined) return answered(refusal);
   const slotLease = slotLeaseOf(command, needs);
   const opened = openedBy(state, needs);
@@ -112,7 +124,8 @@ function releasedBy(
 ): Event[] {
   const holds = refusal === undefined ? [] : holdsOfRefusedSlots(state, slotLease, refusal, at);
   const refused = new Set(holds.map(({ name }) => name));
-  const release = released(slotLease, "released", usage);
+  const grant = grantOf(state, state.agentById.get(slotLease.agent));
+  const release = released(slotLease, "released", usage, grant);
   return [
     ...holds,
     refusal === undefined ? release : { ...release, refusal },
@@ -136,7 +149,8 @@ function chargedLate(
   }: { readonly agent: AgentId; readonly handle: SlotHandle; readonly usage: SlotUse | undefined },
 ): Event[] {
   const uncharged = state.unchargedSlots.get(slotLeaseKey({ agent, handle }));
-  const tokens = uncharged === undefined ? 0 : tokensLate(uncharged, usage);
+  const grant = grantOf(state, state.agentById.get(agent));
+  const tokens = uncharged === undefined ? 0 : chargeable(grant, tokensLate(uncharged, usage));
   if (uncharged === undefined || tokens === 0) return [];
   const { project } = uncharged;
   return [
@@ -238,6 +252,15 @@ function asBefore(
   }
   const reason = state.endedSlotByKey.get(slotLeaseKey({ agent, handle }));
   return reason === undefined ? undefined : { kind: "slot-ended", handle, reason };
+}
+
+function beyondGrant(
+  state: SwarmState,
+  { agent, project, tokens = 0 }: AcquireSlots,
+  needs: ReadonlyMap<ResourceName, number>,
+): Reply | undefined {
+  const group = state.agentById.get(agent)?.group ?? NO_GROUP;
+  return refusalOfSlots(state, group, { resources: needs.keys(), project, tokens });
 }
 
 function refusalOf(
@@ -351,9 +374,10 @@ function released(
   slotLease: SlotLeaseRow,
   reason: SlotReleaseReason,
   usage?: SlotUse,
+  grant?: Grant,
 ): EventOf<"SlotReleased"> {
   const { agent, incarnation, handle, needs, project } = slotLease;
-  const tokens = tokensAtRelease(slotLease, reason, usage);
+  const tokens = chargeable(grant, tokensAtRelease(slotLease, reason, usage));
   return {
     type: "SlotReleased",
     agent,

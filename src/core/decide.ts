@@ -101,6 +101,8 @@ export function decide(state: SwarmState, command: Command, at: Instant): Decisi
     case "RemoveResource":
     case "SetRate":
     case "RemoveRate":
+    case "SetGrant":
+    case "RemoveGrant":
     case "Pause":
     case "Resume":
     case "PlaceHold":
@@ -149,13 +151,13 @@ function decideSubmit(
 }
 
 /**
- * Why no online agent could have the task, whatever its role. A warning about labels looks at the first
+ * Why no online agent could have the task, whatever its role. A warning about labels or grants looks at the first
  * `limits.labelledAgentsComparedMax` agents of the kind, because submissions must not cost as much as the swarm is
  * large. `isExact`: looks at all agents.
  */
 function incapable(
   state: SwarmState,
-  { kind, needs }: TaskSpec,
+  { kind, needs, project }: TaskSpec,
   isExact: boolean,
 ): SubmitWarning | undefined {
   const serving = state.onlineByKind.get(kind);
@@ -163,13 +165,19 @@ function incapable(
     const near = nearMisses(kind, state.onlineByKind.keys());
     return { code: "no-agent-serves-kind", taskKind: kind, nearMisses: near };
   }
-  if (needs === undefined) return undefined;
+  const access = state.grants.accessOf(project);
+  if (needs === undefined && access === undefined) return undefined;
   const compared: Labels[] = [];
-  for (const { labels } of serving.values()) {
+  let looked = 0;
+  for (const { labels, group } of serving.values()) {
+    looked += 1;
+    if (looked > limits.labelledAgentsComparedMax && !isExact) return undefined;
+    if (access?.admits(group) === false) continue;
     if (meetsNeeds(labels, needs)) return undefined;
     if (compared.length < limits.labelledAgentsComparedMax) compared.push(labels);
-    else if (!isExact) return undefined;
   }
+  if (needs === undefined || compared.length === 0)
+    return { code: "no-agent-serves-kind", taskKind: kind, nearMisses: [] };
   const { unmet, nearMisses: near } = unmetNeeds(needs, compared);
   return { code: "no-agent-has-labels", taskKind: kind, nearMisses: near, needs: needsText(unmet) };
 }

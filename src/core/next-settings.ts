@@ -6,6 +6,7 @@ import { InvalidValueError } from "../errors.ts";
 import type { Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { alphaOf } from "../state/alpha.ts";
+import type { Grant } from "../state/grant.ts";
 import { type Policy, projectTurnRules, ruleSets, userTurnRules } from "../state/policy.ts";
 import {
   type BudgetSettings,
@@ -48,6 +49,8 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
     projects = base.projects,
     resources = base.resources,
     slotsDefault = base.slotsDefault,
+    agents = base.agents,
+    security = base.security,
   } = patch;
   const topN = replaced(base.topN, patch.topN);
   const budget = nextBudget(base.budget, patch.budget);
@@ -67,6 +70,8 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
   among(projects, ["open", "declared"], "projects");
   among(resources, ["open", "declared"], "resources");
   whole(slotsDefault, 1, limits.slotsPerResourceMax, "slotsDefault");
+  among(agents, ["open", "declared"], "agents");
+  among(security, ["open", "strict"], "security");
   return {
     rules: base.rules,
     projectTurn,
@@ -86,6 +91,8 @@ export function nextPolicy(now: Policy, patch: PolicyPatch): Policy {
     projects,
     resources,
     slotsDefault,
+    agents,
+    security,
   };
 }
 
@@ -203,6 +210,39 @@ export function nextRate(now: RateSettings | undefined, patch: RatePatch): RateS
   whole(tokensMax, 1, limits.tokensMax, "tokensMax");
   among(sliding, [true, false], "sliding");
   return { window, tokensMax, sliding };
+}
+
+const grantLists = ["kinds", "roles", "types", "labels", "projects", "resources"] as const;
+
+/**
+ * A grant in its one form: lists sorted, no name twice, fields in order.
+ * @throws InvalidValueError naming the field of the grant
+ */
+export function nextGrant(given: Grant): Grant {
+  const grant: Record<string, unknown> = {};
+  for (const field of grantLists) {
+    const names: readonly string[] | undefined = given[field];
+    if (names === undefined) continue;
+    const list = [...new Set(names)].sort();
+    if (list.length > limits.grantNamesMax)
+      throw new InvalidValueError(
+        `grant.${field}: at most ${limits.grantNamesMax} names, not ${list.length}`,
+        {
+          field: `grant.${field}`,
+        },
+      );
+    grant[field] = list;
+  }
+  const { maxConcurrent, tokens } = given;
+  if (maxConcurrent !== undefined) {
+    whole(maxConcurrent, 0, limits.maxConcurrentMax, "grant.maxConcurrent");
+    grant.maxConcurrent = maxConcurrent;
+  }
+  if (tokens !== undefined) {
+    whole(tokens, 0, limits.tokensPerAttemptMax, "grant.tokens");
+    grant.tokens = tokens;
+  }
+  return grant as Grant;
 }
 
 function nextBudget(

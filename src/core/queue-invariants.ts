@@ -157,15 +157,17 @@ function* workConserving(state: SwarmState): Generator<string> {
   if (swarmGate(state) !== undefined) return;
   const seen = new Set<string>();
   for (const queue of state.queueByKey.values()) {
-    const peers = peersOf(state, queue);
+    const { kind, role, needs } = queue;
     for (const project of queue.memberByProject.values()) {
       if (projectGate(project.row) !== undefined || isBudgeted(state, project.row)) continue;
+      const access = state.grants.accessOf(project.row.project);
+      const calling = { kind, role, needs, access };
       for (const { avoid } of [...project.memberByUser.values()].flatMap(({ partitions }) => partitions)) {
-        const key = `${queue.key} ${avoid.join(" ")}`;
+        const key = `${queue.key} ${access?.key} ${avoid.join(" ")}`;
         if (seen.has(key)) continue;
         seen.add(key);
-        const { kind, role, needs } = queue;
-        const demand = { kind, role, needs, avoid };
+        const peers = peersOf(state, calling);
+        const demand = { ...calling, avoid };
         for (const agent of state.agentById.values()) {
           const standing = standingFor(state, agent, demand, peers, state.at);
           if (standing === "feasible" || standing === "probe")

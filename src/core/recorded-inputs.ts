@@ -126,6 +126,10 @@ export function causeOf(
       return { type: "SetRate", agentType: event.agentType, patch: event.settings };
     case "RateRemoved":
       return { type: "RemoveRate", agentType: event.agentType, window: event.window };
+    case "GrantConfigured":
+      return { type: "SetGrant", group: event.group, grant: event.grant };
+    case "GrantRemoved":
+      return { type: "RemoveGrant", group: event.group };
     case "ProjectPaused":
       return { type: "Pause", project: event.project };
     case "ProjectResumed":
@@ -355,9 +359,16 @@ function departureOf(
   const left = events[place];
   const reason = left?.type === "AgentLeft" ? left.reason : reasonIn(agent, events, from);
   if (reason === "left") return { type: "LeaveAgent", agent, incarnation };
+  if (reason === "forbidden") return grantInForce(state, row);
   if (reason === "lapsed") return { type: "LapseAgent", agent, incarnation };
   const join = place === -1 ? undefined : joinBehind(events, place + 1);
   return join ?? unknownJoin(row);
+}
+
+/** Goes on with the sessions that a changed grant ended in the batch before. */
+function grantInForce({ grants }: SwarmState, { group }: AgentRow): Command {
+  const grant = grants.of(group);
+  return grant === undefined ? { type: "RemoveGrant", group } : { type: "SetGrant", group, grant };
 }
 
 /** Only slots were ended so far: any reason will do. */

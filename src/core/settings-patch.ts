@@ -102,4 +102,8 @@ export interface PolicyPatch {
   readonly resources?: Policy["resources"] | undefined;
   /** Slots of a resource that is made so, ≥ 1; default `limits.slotsDefault`, 4. */
   readonly slotsDefault?: number | undefined;
+  /** `declared`: agents join only in groups that have a grant. */
+  readonly agents?: Policy["agents"] | undefined;
+  /** `strict`: answers go only to inboxes of the asker's group, or of the users set for the project. */
+  readonly security?: Policy["security"] | undefined;
 }

@@ -3,13 +3,14 @@
 // also refuses invalid combinations.
 
 import { z } from "zod";
-import { NO_PROJECT, type ProjectId, type ResourceName } from "../ids.ts";
+import { GRANT_LABEL_PATTERN, NO_PROJECT, type ProjectId, type ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { holdScopes } from "../state/hold.ts";
 import { budgetModes, rateWindows, resultsKept } from "../state/settings.ts";
 import {
   branded,
   codedErrorSchema,
+  groupIdSchema,
   instantSchema,
   kindSchema,
   name,
@@ -171,7 +172,49 @@ export const policyPatchSchema = z.object({
     .max(limits.slotsPerResourceMax)
     .optional()
     .describe("slots of a resource that a request makes"),
+  agents: z
+    .enum(["open", "declared"])
+    .optional()
+    .describe("declared: agents join only in groups with a grant"),
+  security: z
+    .enum(["open", "strict"])
+    .optional()
+    .describe(
+      "strict: answers and pushes go only to inboxes of the asker's group, or of the users set for the project",
+    ),
 });
+
+const namesOf = <Name extends z.ZodType>(of: Name, description: string) =>
+  z.array(of).max(limits.grantNamesMax).optional().describe(description);
+
+export const grantSchema = z
+  .strictObject({
+    kinds: namesOf(kindSchema, "kinds that its agents may serve"),
+    roles: namesOf(name, "roles that its agents may have; an agent without a role is permitted"),
+    types: namesOf(name, "types that its agents may have; an agent without a type is refused"),
+    labels: namesOf(
+      z.string().regex(GRANT_LABEL_PATTERN, "must be name=value, or name for any value"),
+      "labels that its agents may have: `name=value`, or `name` for any value",
+    ),
+    projects: namesOf(
+      settableProject,
+      "projects whose tasks its agents may get, and whose budgets they may charge",
+    ),
+    resources: namesOf(resourceNameSchema, "resources whose slots its agents may hold"),
+    maxConcurrent: z
+      .int()
+      .min(0)
+      .max(limits.maxConcurrentMax)
+      .optional()
+      .describe("of each of its agents; 0: none may join"),
+    tokens: z
+      .int()
+      .min(0)
+      .max(limits.tokensPerAttemptMax)
+      .optional()
+      .describe("that one attempt or one slot lease may charge: a report of more counts as this many"),
+  })
+  .describe("what a group of agents may do; an absent field is unbounded, an empty list permits nothing");
 
 export const policyRequestSchema = z.object({ v: version, ...policyPatchSchema.shape });
 export const projectRequestSchema = z.object({
@@ -201,6 +244,11 @@ export const rateRequestSchema = z.object({
     .literal(true)
     .optional()
     .describe("remove the rate of this window; without `window`, all rates of the type"),
+});
+export const grantRequestSchema = z.object({
+  v: version,
+  group: groupIdSchema.describe("`_`: agents without a group"),
+  grant: grantSchema.nullable().describe("replaces the whole grant; null: removes it"),
 });
 export const pauseRequestSchema = z.object({
   v: version,
@@ -254,6 +302,9 @@ const policySchema = z.object({
   /** Absent from an older coordinator. */
   resources: z.enum(["open", "declared"]).optional(),
   slotsDefault: z.number().optional(),
+  /** Absent from an older coordinator. */
+  agents: z.enum(["open", "declared"]).optional(),
+  security: z.enum(["open", "strict"]).optional(),
 });
 /** Settings of the whole swarm. */
 export type PolicySettings = z.infer<typeof policySchema>;
@@ -308,6 +359,20 @@ export const kindAnswerSchema = setAnswerOf(kindSettingsSchema);
 export const resourceSetAnswerSchema = setAnswerOf(resourceSettingsSchema);
 export const resourceAnswerSchema = setAnswerOf(resourceSettingsSchema.nullable());
 export const rateSetAnswerSchema = setAnswerOf(rateSettingsSchema);
+const grantSettingsSchema = z.object({
+  kinds: z.array(z.string()).readonly().optional(),
+  roles: z.array(z.string()).readonly().optional(),
+  types: z.array(z.string()).readonly().optional(),
+  labels: z.array(z.string()).readonly().optional(),
+  projects: z.array(z.string()).readonly().optional(),
+  resources: z.array(z.string()).readonly().optional(),
+  maxConcurrent: z.number().optional(),
+  tokens: z.number().optional(),
+});
+/** A group's grant, as in force. */
+export type GrantSettings = z.infer<typeof grantSettingsSchema>;
+export const grantSetAnswerSchema = setAnswerOf(grantSettingsSchema);
+export const grantAnswerSchema = setAnswerOf(grantSettingsSchema.nullable());
 export const removedAnswerSchema = setAnswerOf(z.null());
 export const rateAnswerSchema = setAnswerOf(rateSettingsSchema.nullable());
 export const pauseAnswerSchema = setAnswerOf(
@@ -345,9 +410,19 @@ export const settingsResponseSchema = z.object({
     }),
   ),
   rates: z.array(z.object({ type: z.string(), settings: rateSettingsSchema })),
+  /** Absent from an older coordinator. */
+  grants: z.array(z.object({ group: z.string(), settings: grantSettingsSchema })).default([]),
   /** Values that apply without settings. */
   defaults: z.object({ project: projectSettingsSchema, kind: kindSettingsSchema }),
   /** Rows left out because the answer would not fit a message; absent when it is whole. Ask by `name`. */
-  omitted: z.object({ projects: z.int(), kinds: z.int(), resources: z.int(), rates: z.int() }).optional(),
+  omitted: z
+    .object({
+      projects: z.int(),
+      kinds: z.int(),
+      resources: z.int(),
+      rates: z.int(),
+      grants: z.int().default(0),
+    })
+    .optional(),
 });
 export type SettingsResponse = z.infer<typeof settingsResponseSchema>;

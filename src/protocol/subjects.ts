@@ -29,6 +29,7 @@ export const operatorVerbs = [
   "kind",
   "resource",
   "rate",
+  "grant",
   "pause",
   "resume",
   "hold",

@@ -5,6 +5,7 @@
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { Grants } from "../state/grant.ts";
 import { meetsNeeds } from "../state/needs.ts";
 import type { Policy } from "../state/policy.ts";
 import { queueKey } from "../state/queues.ts";
@@ -37,6 +38,7 @@ export class AgentIndex {
   readonly #census: Census = { offline: 0, draining: 0, live: 0 };
   readonly #liveByKind = new Map<Kind, number>();
   #policy: Policy;
+  #grants: Grants;
   #limitedTypes: Set<string> = new Set();
   #at = 0 as Instant;
   /** The holds on agents and types as last seen, and `Holds.changes` then. */
@@ -48,6 +50,7 @@ export class AgentIndex {
   constructor(state: SwarmState) {
     this.#state = state;
     this.#policy = state.policy;
+    this.#grants = state.grants;
     for (const hold of holdsOnWork(state)) this.#seenHolds.set(keyOf(hold), hold);
     this.#holdChanges = state.holds.changes;
     for (const id of state.agentById.keys()) this.touch(id);
@@ -63,7 +66,7 @@ export class AgentIndex {
   /** Begins a round: applies changes of time and settings since the last round. */
   begin(at: Instant): void {
     this.#at = at;
-    if (this.#policy !== this.#state.policy) this.#beginAnew();
+    if (this.#policy !== this.#state.policy || this.#grants !== this.#state.grants) this.#beginAnew();
     if (this.#state.ratesByType.size > 0 || this.#limitedTypes.size > 0) this.#lookAtRates();
     if (this.#holdChanges !== this.#state.holds.changes) this.#lookAtHolds();
     for (const pool of this.#poolByKey.values()) pool.begin(at);
@@ -76,12 +79,13 @@ export class AgentIndex {
     return this.#poolByKey.get(queue.key) ?? this.#makePool(queue.key, queue);
   }
 
-  /** The agents for tasks of a kind, role and needs, of one type if named. */
+  /** The agents for tasks of a kind, role and needs, of one type and of the permitted groups if named. */
   poolFor(calling: Calling): Pool {
-    const { kind, role, needs, agentType } = calling;
+    const { kind, role, needs, agentType, access } = calling;
     const ofAny = queueKey(kind, role, needs);
     // Names hold no line ends, and JSON escapes those of needs: no queue has this key.
-    const key = agentType === undefined ? ofAny : `${ofAny}\n${agentType}`;
+    const ofType = agentType === undefined ? ofAny : `${ofAny}\n${agentType}`;
+    const key = access === undefined ? ofType : `${ofType}\n\n${access.key}`;
     return this.#poolByKey.get(key) ?? this.#makePool(key, calling);
   }
 
@@ -104,8 +108,10 @@ export class AgentIndex {
         for (const candidate of contender.candidates) candidate.pool.update(candidate);
   }
 
-  #makePool(key: string, { kind, role, needs, agentType }: Calling): Pool {
-    if (this.#poolByKey.size >= 2 * this.#state.queueByKey.size + limits.idlePoolsMax) this.#dropIdlePools();
+  #makePool(key: string, { kind, role, needs, agentType, access }: Calling): Pool {
+    const inUse = this.#state.queueByKey.size * (2 + this.#grants.accesses);
+    if (this.#poolByKey.size >= inUse + limits.idlePoolsMax) this.#dropIdlePools();
+    const ofAnyProject = access === undefined ? undefined : this.poolFor({ kind, role, needs });
     const pool = new Pool({
       state: this.#state,
       policy: this.#policy,
@@ -113,6 +119,8 @@ export class AgentIndex {
       role,
       needs,
       agentType,
+      access,
+      ofAnyProject,
       census: this.#census,
       liveOf: () => this.#liveOf(kind),
       isLimited: this.#isLimited,
@@ -122,8 +130,8 @@ export class AgentIndex {
     const ofKind = this.#poolsByKind.get(kind);
     if (ofKind === undefined) this.#poolsByKind.set(kind, [pool]);
     else ofKind.push(pool);
-    for (const { id, labels } of this.#state.onlineByKind.get(kind)?.values() ?? []) {
-      if (!meetsNeeds(labels, needs)) continue;
+    for (const { id, labels, group } of this.#state.onlineByKind.get(kind)?.values() ?? []) {
+      if (!meetsNeeds(labels, needs) || access?.admits(group) === false) continue;
       const contender = this.#sightingById.get(id)?.contender;
       if (contender !== undefined) pool.admit(contender);
     }
@@ -155,6 +163,7 @@ export class AgentIndex {
 
   #beginAnew(): void {
     this.#policy = this.#state.policy;
+    this.#grants = this.#state.grants;
     this.#poolByKey.clear();
     this.#poolsByKind.clear();
     this.#backlogged.clear();

@@ -4,6 +4,7 @@
 // task. Not here: the ranking of eligible agents (score.ts), the start of a suspension (suspension.ts).
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
+import type { Access } from "../state/grant.ts";
 import { meetsNeeds, type Needs } from "../state/needs.ts";
 import type { IneligibleReason } from "../state/receipt.ts";
 import { type AgentRow, placesOf, type SwarmState } from "../state/state.ts";
@@ -18,6 +19,8 @@ export interface Calling {
   readonly needs?: Needs | undefined;
   /** Absent: any type. */
   readonly agentType?: string | undefined;
+  /** The groups whose grants include the task's project; absent: any group. */
+  readonly access?: Access | undefined;
 }
 
 /** A task's requirements for the next attempt. */
@@ -105,13 +108,14 @@ export interface Circumstances {
 /** `standingFor` without the task's own failures: the same for all tasks with the same requirements. */
 export function standingInPool(
   agent: AgentRow,
-  { kind, role, needs, agentType }: Calling,
+  { kind, role, needs, agentType, access }: Calling,
   { suspensionsHold, isRateLimited, hold, servesKind, at }: Circumstances,
 ): Standing {
   if (!agent.online) return "offline";
   if (agent.draining) return "draining";
   if (!servesKind) return "wrong-kind";
   if (needs !== undefined && !meetsNeeds(agent.labels, needs)) return "label";
+  if (access !== undefined && !access.admits(agent.group)) return "not-granted";
   if (!hasRole(agent, role)) return "wrong-role";
   if (!isOfType(agent, agentType)) return "wrong-type";
   if (isFull(agent)) return "full";
@@ -152,9 +156,14 @@ export function isProbing(agent: AgentRow, kind: Kind): boolean {
   return false;
 }
 
-/** Whether an agent of the kind has the labels and the role, and is of the type. */
-export function isCalled(agent: AgentRow, { role, needs, agentType }: Calling): boolean {
-  return meetsNeeds(agent.labels, needs) && hasRole(agent, role) && isOfType(agent, agentType);
+/** Whether an agent of the kind has the labels, a grant for the project and the role, and is of the type. */
+export function isCalled(agent: AgentRow, { role, needs, agentType, access }: Calling): boolean {
+  return (
+    meetsNeeds(agent.labels, needs) &&
+    (access === undefined || access.admits(agent.group)) &&
+    hasRole(agent, role) &&
+    isOfType(agent, agentType)
+  );
 }
 
 export function hasRole(agent: AgentRow, role: string | undefined): boolean {

@@ -205,7 +205,14 @@ export class Wanting {
   }
 
   isByAny(demand: Demand): boolean {
-    const key = JSON.stringify([demand.kind, demand.role, demand.needs, demand.agentType, demand.avoid]);
+    const key = JSON.stringify([
+      demand.kind,
+      demand.role,
+      demand.needs,
+      demand.agentType,
+      demand.access?.key,
+      demand.avoid,
+    ]);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const found = isWantedByAny(this.#state, demand, this.#at);

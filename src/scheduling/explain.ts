@@ -252,6 +252,7 @@ class WaitingTask {
       role: row.spec.role,
       needs: row.spec.needs,
       agentType: this.#verdict.cheaperType,
+      access: state.grants.accessOf(row.spec.project),
       avoid: row.failedBy,
       isLastAttempt: row.failures + 1 >= row.spec.maxAttempts,
       preferred: preferredAgent(state, row.spec, at),
@@ -413,6 +414,7 @@ class WaitingTask {
     if (this.#feasible > 0 || this.#unserved.length > 0) return [];
     const counts = countsByReason(this.#serving);
     const able = this.#serving.filter(({ standing }) => !awayReasons.has(standing));
+    if (able.length === 0) return [{ reason: "none-eligible", counts }];
     if (able.every(({ standing }) => standing === "full")) {
       const capacity = able.reduce((sum, agent) => sum + agent.capacity, 0);
       const free = able.reduce((sum, agent) => sum + agent.free, 0);
@@ -519,7 +521,8 @@ class WaitingTask {
       return false;
     const { runsAs = spec.kind, cheaperType: agentType } = verdict;
     const { role, needs } = spec;
-    const demand = { kind: runsAs, role, needs, agentType, avoid: failedBy };
+    const access = this.#state.grants.accessOf(spec.project);
+    const demand = { kind: runsAs, role, needs, agentType, access, avoid: failedBy };
     return this.#wanting.asked < limits.explainedDemandsMax && this.#wanting.isByAny(demand);
   }
 
@@ -553,6 +556,7 @@ const awayReasons: ReadonlySet<AgentVerdict["standing"]> = new Set([
   "offline",
   "draining",
   "label",
+  "not-granted",
   "wrong-role",
   "wrong-type",
 ]);

@@ -14,6 +14,7 @@ import type { AgentId, AssignmentNumber, AttemptNumber, Instant, Kind, Token } f
 import { limits } from "../limits.ts";
 import { preferredAgent } from "../state/affinity-rows.ts";
 import type { EventOf } from "../state/event.ts";
+import type { Access } from "../state/grant.ts";
 import { queueOf } from "../state/queues.ts";
 import type { Receipt } from "../state/receipt.ts";
 import {
@@ -163,6 +164,7 @@ export class Round {
     const offer = this.#offer(next.queue, next.task);
     if (offer.ranking.candidates.length > 0) return offer;
     if (offer.excluded.length > 0 && offer.pool.isOpen) turns.excludePartition(offer.partition);
+    else if (offer.pool.access !== undefined && this.#isOpen(next.queue)) turns.excludeProjectHere(next);
     else if (this.#isOpen(next.queue)) turns.excludeUser(next);
     else turns.excludeQueue(next);
     return undefined;
@@ -203,14 +205,15 @@ export class Round {
 
   /** Whether a queued task of an open queue has candidates. */
   #isTakeable(task: TaskRow): boolean {
-    if (task.failedBy.length === 0 && !isBudgeted(this.#state, task.projectRow)) return true;
+    const isOfAnyGroup = this.#state.grants.accesses === 0;
+    if (task.failedBy.length === 0 && isOfAnyGroup && !isBudgeted(this.#state, task.projectRow)) return true;
     return this.#offer(queueOf(task) as TaskQueue, task).ranking.candidates.length > 0;
   }
 
   #offer(queue: TaskQueue, task: TaskRow): Offer {
     const partition = task.partition as TaskPartition;
     const verdict = this.#verdictOn(task);
-    const pool = this.#poolFor(queue, verdict);
+    const pool = this.#poolFor(queue, verdict, this.#state.grants.accessOf(task.spec.project));
     const excluded = pool.excludedByFailure(task.failedBy);
     const { affinity } = task.spec;
     const isLastAttempt = task.failures + 1 >= task.spec.maxAttempts;
@@ -300,14 +303,20 @@ export class Round {
     return false;
   }
 
-  #poolFor(queue: TaskQueue, verdict: BudgetVerdict): Pool {
+  #poolFor(queue: TaskQueue, verdict: BudgetVerdict, access: Access | undefined): Pool {
     const isCheaper = verdict.runsAs !== undefined || verdict.cheaperType !== undefined;
-    if (!isCheaper || verdict.kind === "waits") return this.#agents.poolOf(queue);
-    return this.#poolOfCheaper(queue, verdict);
+    if (isCheaper && verdict.kind !== "waits") return this.#poolOfCheaper(queue, verdict, access);
+    if (access === undefined) return this.#agents.poolOf(queue);
+    const { kind, role, needs } = queue;
+    return this.#agents.poolFor({ kind, role, needs, access });
   }
 
-  #poolOfCheaper({ kind, role, needs }: TaskQueue, { runsAs = kind, cheaperType }: Cheaper): Pool {
-    return this.#agents.poolFor({ kind: runsAs, role, needs, agentType: cheaperType });
+  #poolOfCheaper(
+    { kind, role, needs }: TaskQueue,
+    { runsAs = kind, cheaperType }: Cheaper,
+    access?: Access,
+  ): Pool {
+    return this.#agents.poolFor({ kind: runsAs, role, needs, agentType: cheaperType, access });
   }
 }
 

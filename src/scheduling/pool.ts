@@ -2,10 +2,12 @@
 // agents that may have a task, and counts the others by reason. Kept from round to round by agent-index.ts.
 //
 // A pool with needs holds the agents with the labels alone, for labels last as long as a contender. So thousands of
-// pools cost as much as their agents are many, and not thousands of times the swarm.
+// pools cost as much as their agents are many, and not thousands of times the swarm. A pool for projects that grants name
+// holds the agents of the permitted groups alone, likewise.
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
+import type { Access } from "../state/grant.ts";
 import { meetsNeeds, type Needs } from "../state/needs.ts";
 import type { Policy } from "../state/policy.ts";
 import { type DecidedBy, type IneligibleReason, ineligibleReasons, type Receipt } from "../state/receipt.ts";
@@ -39,6 +41,9 @@ export interface PoolInit {
   readonly role: string | undefined;
   readonly needs: Needs | undefined;
   readonly agentType: string | undefined;
+  readonly access: Access | undefined;
+  /** The pool for the same kind, role and needs, for any project; absent: this pool. */
+  readonly ofAnyProject: Pool | undefined;
   readonly census: Census;
   /** Live agents of the kind, with or without the labels. */
   readonly liveOf: () => number;
@@ -57,6 +62,8 @@ export class Pool implements Ranks {
   readonly needs: Needs | undefined;
   /** The only agent type that may have a task; undefined: any type. */
   readonly agentType: string | undefined;
+  /** The groups that may have a task; undefined: any group. */
+  readonly access: Access | undefined;
   readonly #init: PoolInit;
   readonly #candidateById = new Map<AgentId, Candidate>();
   readonly #feasible = new CandidateHeap([]);
@@ -76,12 +83,15 @@ export class Pool implements Ranks {
     this.role = init.role;
     this.needs = init.needs;
     this.agentType = init.agentType;
+    this.access = init.access;
     this.#init = init;
   }
 
-  /** Adds an agent that serves the kind, if it has the labels. */
+  /** Adds an agent that serves the kind, if it has the labels, and a grant for the project. */
   admit(contender: Contender): void {
-    if (this.needs !== undefined && !meetsNeeds(contender.agent.labels, this.needs)) {
+    const { labels, group } = contender.agent;
+    const isLabelled = this.needs === undefined || meetsNeeds(labels, this.needs);
+    if (!isLabelled || this.access?.admits(group) === false) {
       this.#shownCounts = undefined;
       return;
     }
@@ -325,6 +335,11 @@ export class Pool implements Ranks {
     return shown;
   }
 
+  /** Live agents of the kind with the labels, of any group. */
+  get #liveOfAnyGroup(): number {
+    return (this.#init.ofAnyProject ?? this).#live;
+  }
+
   #countOf(reason: IneligibleReason): number {
     const { census } = this.#init;
     switch (reason) {
@@ -332,9 +347,11 @@ export class Pool implements Ranks {
       case "draining":
         return census[reason];
       case "wrong-kind":
-        return census.live - (this.needs === undefined ? this.#live : this.#init.liveOf());
+        return census.live - (this.needs === undefined ? this.#liveOfAnyGroup : this.#init.liveOf());
       case "label":
-        return this.needs === undefined ? 0 : this.#init.liveOf() - this.#live;
+        return this.needs === undefined ? 0 : this.#init.liveOf() - this.#liveOfAnyGroup;
+      case "not-granted":
+        return this.#liveOfAnyGroup - this.#live;
       default:
         return this.#counts[reason];
     }
@@ -369,6 +386,7 @@ function emptyCounts(): Counts {
     draining: 0,
     "wrong-kind": 0,
     label: 0,
+    "not-granted": 0,
     "wrong-role": 0,
     "wrong-type": 0,
     full: 0,

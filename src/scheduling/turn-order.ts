@@ -131,6 +131,12 @@ export class TurnOrder {
     this.#forget(({ project }) => project?.member.row === row);
   }
 
+  /** Excludes the current project from the current queue: its permitted agents can take none of these tasks. */
+  excludeProjectHere({ queue, project }: Next): void {
+    this.#projects.exclude(queue, project);
+    this.#forget((best) => best.queue === queue);
+  }
+
   /** Excludes the current user: none of its tasks fits. */
   excludeUser({ queue, project, user }: Next): void {
     this.#users.exclude(project, user);

@@ -21,6 +21,7 @@ import type {
   UserId,
 } from "../ids.ts";
 import type { AlphaChange } from "./alpha.ts";
+import type { Grant } from "./grant.ts";
 import type { HoldBasis, HoldScope, Refusal, SlotRefusal } from "./hold.ts";
 import type { Labels, Needs } from "./needs.ts";
 import type { Policy } from "./policy.ts";
@@ -114,7 +115,8 @@ export type CancelReason = "requested";
  * room.
  */
 export type HoldEndReason = "probed" | "operator" | "displaced";
-export type LeaveReason = "left" | "lapsed" | "fenced";
+/** `forbidden`: a changed grant no longer permits the session. */
+export type LeaveReason = "left" | "lapsed" | "fenced" | "forbidden";
 /** How the capacity of a revoked attempt became free again. */
 export type ReleaseReason = "confirmed" | "agent-gone";
 
@@ -399,6 +401,9 @@ export type Event =
   /** For one pair of type and window: other windows of the type stay. */
   | { readonly type: "RateConfigured"; readonly agentType: string; readonly settings: RateSettings }
   | { readonly type: "RateRemoved"; readonly agentType: string; readonly window: RateWindow }
+  /** Sessions of the group beyond the grant end after this event. */
+  | { readonly type: "GrantConfigured"; readonly group: GroupId; readonly grant: Grant }
+  | { readonly type: "GrantRemoved"; readonly group: GroupId }
   /** No task of the project is assigned until it is resumed; running attempts continue. */
   | { readonly type: "ProjectPaused"; readonly project: ProjectId }
   | { readonly type: "ProjectResumed"; readonly project: ProjectId }

@@ -66,6 +66,10 @@ export interface Policy {
   /** `open`: the first request for slots of an unknown resource makes it, with `slotsDefault` slots. */
   readonly resources: "open" | "declared";
   readonly slotsDefault: number;
+  /** `declared`: agents join only in groups that have a grant (state/grant.ts). */
+  readonly agents: "open" | "declared";
+  /** `strict`: answers and pushes go only to inboxes of the asker's group, or of the users set for the project. */
+  readonly security: "open" | "strict";
 }
 
 /** The settings that a rule set chooses. */
@@ -111,4 +115,6 @@ export const defaultPolicy: Policy = {
   projects: "open",
   resources: "declared",
   slotsDefault: limits.slotsDefault,
+  agents: "open",
+  security: "open",
 };

@@ -9,6 +9,7 @@ export const ineligibleReasons = [
   "draining",
   "wrong-kind",
   "label",
+  "not-granted",
   "wrong-role",
   "wrong-type",
   "full",

@@ -27,6 +27,7 @@ import type { ClockQueue, Member } from "./clock-queue.ts";
 import type { EndedTaskState } from "./ended-task.ts";
 import { EndedTasks } from "./ended-tasks.ts";
 import type { SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
+import { Grants } from "./grant.ts";
 import type { HoldBasis, HoldProbe, HoldScope, RefusalStreak } from "./hold.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
 import type { Labels, Needs } from "./needs.ts";
@@ -537,6 +538,7 @@ export interface SwarmState {
   /** By `unchargedKey`, lost longest ago first. */
   readonly uncharged: AgedMap<string, UnchargedAttempt>;
   policy: Policy;
+  grants: Grants;
   isPaused: boolean;
   /** Kinds in use, and kinds with learned values (kind-rows.ts). */
   readonly kindByName: Map<Kind, KindRow>;
@@ -625,6 +627,7 @@ export function emptyState(): SwarmState {
     budgetedProjects: new Set(),
     uncharged: new AgedMap(),
     policy: defaultPolicy,
+    grants: Grants.none,
     isPaused: false,
     kindByName: new Map(),
     idleKinds: new Set(),

@@ -13,6 +13,7 @@ import type { CancelOptions } from "../../src/client/cancels.ts";
 import { type ConnectOptions, connect } from "../../src/client/connect.ts";
 import type { EventsOptions } from "../../src/client/event-stream.ts";
 import type {
+  Grant,
   HoldOptions,
   RemoveRateOptions,
   SettingsOptions,
@@ -214,6 +215,8 @@ const policy: Values<PolicyPatch> = {
   projects: wrong.text,
   resources: wrong.text,
   slotsDefault: wrong.whole,
+  agents: wrong.text,
+  security: wrong.text,
 };
 
 const askForTask = (run: Run<Swarm>) => taking<TaskOptions>()<Swarm>({ ...ask, project: task.project }, run);
@@ -415,6 +418,26 @@ const swarmCalls: Calls<Swarm> = {
       of.removeRate("sonnet", given),
     ),
     args: { type: [wrong.name, (of, given) => of.removeRate(given)] },
+  },
+  setGrant: {
+    options: taking<Grant>()<Swarm>(
+      {
+        kinds: wrong.texts,
+        roles: wrong.texts,
+        types: wrong.texts,
+        labels: wrong.texts,
+        projects: wrong.texts,
+        resources: wrong.texts,
+        maxConcurrent: wrong.whole,
+        tokens: wrong.whole,
+      },
+      (of, given) => of.setGrant("gpu", given),
+    ),
+    args: { group: [[...wrong.name, "a.b"], (of, given) => of.setGrant(given, {})] },
+  },
+  removeGrant: {
+    options: askFor((of, given) => of.removeGrant("gpu", given)),
+    args: { group: [[...wrong.name, "a.b"], (of, given) => of.removeGrant(given)] },
   },
   pause: {
     options: askFor((of, given) => of.pause("red", given)),

@@ -93,7 +93,7 @@ export class NaivePlanner {
     const settings = inQueue.some(({ projectRow }) => mayDowngrade(this.#state, projectRow))
       ? this.#state.kindByName.get(kind)?.settings
       : undefined;
-    const asItIs = { kind, role, needs, agentType: undefined, failedBy: [] };
+    const asItIs = { kind, role, needs, agentType: undefined, failedBy: [], project: undefined };
     const cheaper = { ...asItIs, kind: settings?.cheaper ?? kind, agentType: settings?.cheaperType };
     return this.#mayAnybodyHave(asItIs) || this.#mayAnybodyHave(cheaper);
   }
@@ -107,13 +107,14 @@ export class NaivePlanner {
       needs: spec.needs,
       agentType: cheaperType,
       failedBy,
+      project: spec.project,
     });
   }
 
   /** Asked for many equal tasks, so the answer is kept until the next decision. */
   #mayAnybodyHave(demand: Demand): boolean {
     const needs = JSON.stringify(demand.needs);
-    const key = `${demand.kind} ${demand.role} ${needs} ${demand.agentType} ${demand.failedBy}`;
+    const key = `${demand.kind} ${demand.role} ${needs} ${demand.agentType} ${demand.project} ${demand.failedBy}`;
     const known = this.#mayBy.get(key) ?? this.#ranking.mayAnybodyHave(demand);
     this.#mayBy.set(key, known);
     return known;
@@ -148,7 +149,9 @@ export class NaivePlanner {
   ): EventOf<"TaskAssigned"> {
     const { spec, failedBy } = task;
     const { role, needs } = spec;
-    const demand = { kind: runsAs ?? spec.kind, role, needs, agentType: cheaperType, failedBy };
+    const { project: of } = spec;
+    const kind = runsAs ?? spec.kind;
+    const demand = { kind, role, needs, agentType: cheaperType, failedBy, project: of };
     const isLastAttempt = task.failures + 1 >= spec.maxAttempts;
     const { ranked, ineligible, isByAffinity } = this.#ranking.rank(
       demand,

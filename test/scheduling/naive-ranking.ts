@@ -1,7 +1,7 @@
 // Eligible agents and the best agent (docs/scheduling.md, "Who does it"), from all agents of the swarm, again for
 // each task.
 
-import type { AgentId, Instant, Kind } from "../../src/ids.ts";
+import type { AgentId, Instant, Kind, ProjectId } from "../../src/ids.ts";
 import { rateGate } from "../../src/scheduling/gates.ts";
 import { loads } from "../../src/scheduling/load.ts";
 import type { Needs } from "../../src/state/needs.ts";
@@ -19,6 +19,8 @@ export interface Demand {
   /** The only agent type that a budget allows. */
   readonly agentType: string | undefined;
   readonly failedBy: readonly AgentId[];
+  /** Of the task; undefined: any project. */
+  readonly project: ProjectId | undefined;
 }
 
 /** Whether the agent has an accepted value of every label that the task needs. */
@@ -86,13 +88,14 @@ export class NaiveRanking {
 
   #reasonAgainst(
     agent: AgentRow,
-    { kind, role, needs, agentType, failedBy }: Demand,
+    { kind, role, needs, agentType, failedBy, project }: Demand,
     peers: readonly AgentRow[],
   ): IneligibleReason | undefined {
     if (!agent.online) return "offline";
     if (agent.draining) return "draining";
     if (!agent.kinds.has(kind)) return "wrong-kind";
     if (!hasLabels(agent, needs)) return "label";
+    if (!this.#isGranted(agent, project)) return "not-granted";
     if (role !== undefined && agent.role !== role) return "wrong-role";
     if (agentType !== undefined && agent.agentType !== agentType) return "wrong-type";
     if (agent.open.size >= agent.maxConcurrent + agent.prefetch) return "full";
@@ -109,6 +112,11 @@ export class NaiveRanking {
     return undefined;
   }
 
+  #isGranted({ group }: AgentRow, project: ProjectId | undefined): boolean {
+    const { projects } = this.#state.grants.byGroup.get(group) ?? {};
+    return project === undefined || projects === undefined || projects.includes(project);
+  }
+
   #holdsOn(agent: AgentRow): HoldRow[] {
     const { holds } = this.#state;
     return [holds.agent.get(agent.id), holds.type.get(agent.agentType ?? "")].filter(
@@ -122,13 +130,14 @@ export class NaiveRanking {
   }
 
   /** Live, not on hold and not suspended; without such agents live and not on hold; without those all live agents. */
-  #whoCouldServe({ kind, role, needs, agentType }: Demand): AgentRow[] {
+  #whoCouldServe({ kind, role, needs, agentType, project }: Demand): AgentRow[] {
     const live = this.#agents.filter(
       (agent) =>
         agent.online &&
         !agent.draining &&
         agent.kinds.has(kind) &&
         hasLabels(agent, needs) &&
+        this.#isGranted(agent, project) &&
         (role === undefined || agent.role === role) &&
         (agentType === undefined || agent.agentType === agentType),
     );

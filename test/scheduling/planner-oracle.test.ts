@@ -95,7 +95,7 @@ describe("a round", () => {
       ...["only", "affinity", "in-flight", "longest-idle", "joined", "id", "probe"],
       ...["offline", "draining", "full", "unresponsive", "suspended", "rate-limited"],
       ...["online", "offline", "with a backlog"].map((how) => `without kinds, ${how}`),
-      ...["failed-this-task", "wrong-kind", "wrong-role", "wrong-type", "label"],
+      ...["failed-this-task", "wrong-kind", "wrong-role", "wrong-type", "label", "not-granted"],
     ];
     expect(wanted.filter((what) => !seen.has(what))).toEqual([]);
     expect(seen.get("ranked")).toBeGreaterThan(seeds / 2);

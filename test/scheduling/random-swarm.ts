@@ -1,7 +1,7 @@
 // Swarms in every state that a history of legal events can lead to: full, draining, suspended, half forgotten, with
 // failed tasks. The same seed gives the same swarm.
 
-import { kind as kindNamed } from "../../src/ids.ts";
+import { type GroupId, kind as kindNamed, projectId } from "../../src/ids.ts";
 import { holdAt } from "../../src/scheduling/hold.ts";
 import type { FailureClass } from "../../src/state/event.ts";
 import { meetsNeeds } from "../../src/state/needs.ts";
@@ -15,6 +15,8 @@ import { SwarmFixture } from "./swarm-fixture.ts";
 /** Numbers of [0, 1), always the same for a seed (mulberry32). */
 export class Dice {
   #state: number;
+  /** For groups and grants, in a quarter of the seeds. */
+  ofGrants: Dice | undefined;
   /** For labels, needs and affinities, in a quarter of the seeds: the other histories stay as they were. */
   ofLabels: Dice | undefined;
 
@@ -50,6 +52,24 @@ export class Dice {
 function labelsOf(dice: Dice | undefined) {
   if (dice === undefined || dice.below(3) === 0) return {};
   return { labels: { gpu: dice.of(["a", "h"]) as string, ...(dice.below(2) === 0 ? { zone: "eu" } : {}) } };
+}
+
+function groupOf(dice: Dice | undefined) {
+  const group = dice?.of(["east", "west", undefined]);
+  return group === undefined ? {} : { group };
+}
+
+/** Nothing under way is of a project that the new grant excludes: the core takes such attempts back first. */
+function setGrant(swarm: SwarmFixture, dice: Dice): void {
+  const group = dice.of(["east", "west", "_"]) as GroupId;
+  const granted = projects.filter(() => dice.below(2) === 0).map(projectId);
+  const grant = dice.below(4) === 0 ? {} : { projects: granted };
+  const grants = swarm.state.grants.with(group, grant);
+  const isFree = agentsOf(swarm).every(
+    (row) =>
+      row.group !== group || [...row.open.values()].every(({ project }) => grants.includes(group, project)),
+  );
+  if (isFree) swarm.apply({ type: "GrantConfigured", group, grant });
 }
 
 function wishesOf(dice: Dice | undefined) {
@@ -89,6 +109,7 @@ const userRules: UserTurnRule[] = ["clock", "clock", "recency", "load", "fifo"];
 export function aRandomSwarm(seed: number): SwarmFixture {
   const dice = new Dice(seed);
   if (seed % 4 === 2) dice.ofLabels = new Dice(seed + 1);
+  if (seed % 4 === 1) dice.ofGrants = new Dice(seed + 1);
   const swarm = new SwarmFixture();
   setPolicy(swarm, dice);
   const agents = 1 + dice.below(8);
@@ -166,10 +187,12 @@ function join(swarm: SwarmFixture, dice: Dice, id: string): void {
     ...(role === undefined ? {} : { role }),
     ...(agentType === undefined ? {} : { agentType }),
     ...labelsOf(dice.ofLabels),
+    ...groupOf(dice.ofGrants),
   });
 }
 
 function step(swarm: SwarmFixture, dice: Dice): void {
+  if (dice.ofGrants?.below(12) === 0) setGrant(swarm, dice.ofGrants);
   const chance = dice.next();
   if (chance < 0.3) return submit(swarm, dice);
   if (chance < 0.45) return assign(swarm, dice);
@@ -203,6 +226,7 @@ function assign(swarm: SwarmFixture, dice: Dice): void {
   );
   if (task === undefined || agent === undefined || holdAt(swarm.state, agent) === "held") return;
   if (!meetsNeeds(agent.labels, task.spec.needs)) return;
+  if (!swarm.state.grants.includes(agent.group, task.spec.project)) return;
   swarm.assign(task.spec.id, agent.id, dice.of(turns));
 }
 

@@ -7,6 +7,7 @@ import {
   assignmentNumber,
   attemptNumber,
   batchIndex,
+  type GroupId,
   incarnation,
   instant,
   type Kind,
@@ -42,6 +43,7 @@ export interface AgentOverrides {
   readonly prefetch?: number;
   readonly agentType?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly group?: string;
 }
 
 export interface TaskOverrides {
@@ -97,7 +99,7 @@ export class SwarmFixture {
   }
 
   join(id: string, overrides: AgentOverrides = {}): AgentRow {
-    const { kinds = ["k"], role, maxConcurrent = 1, prefetch, agentType, labels } = overrides;
+    const { kinds = ["k"], role, maxConcurrent = 1, prefetch, agentType, labels, group } = overrides;
     this.apply({
       type: "AgentJoined",
       agent: agentId(id),
@@ -108,6 +110,7 @@ export class SwarmFixture {
       ...(prefetch === undefined ? {} : { prefetch }),
       ...(agentType === undefined ? {} : { agentType }),
       ...(labels === undefined ? {} : { labels }),
+      ...(group === undefined ? {} : { group: group as GroupId }),
     });
     return this.agent(id);
   }

@@ -9,6 +9,7 @@ import {
   assignmentNumber,
   attemptNumber,
   batchIndex,
+  type GroupId,
   incarnation,
   instant,
   kind,
@@ -21,6 +22,7 @@ import {
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { EventOf } from "../../src/state/event.ts";
+import type { Grant } from "../../src/state/grant.ts";
 import type { AgentRow } from "../../src/state/state.ts";
 import { refOf } from "../../src/state/task-rows.ts";
 import { refIn } from "./task-refs.ts";
@@ -230,6 +232,7 @@ export class Model {
     this.#lives += 1;
     return join(agent, {
       incarnation: isResumed ? row.incarnation : incarnation(`${agent}-${this.#lives}`),
+      ...(pick % 4 === 0 ? { group: (detail % 2 === 0 ? "g1" : "g2") as GroupId } : {}),
       kinds: kinds.slice(0, 3).filter((_, at) => (pick >> at) & 1),
       maxConcurrent: 1 + (detail % 3),
       ...(detail % 2 === 0 ? { prefetch: detail % 3 } : {}),
@@ -346,11 +349,26 @@ function settingOf(pick: number, detail: number, number: number): SettingsComman
         ? { type: "EndHold", ...target }
         : { type: "PlaceHold", ...target, forMs: 1 + detail };
     }
+    case 10: {
+      const group = (detail % 2 === 0 ? "g1" : "g2") as GroupId;
+      return number === 0
+        ? { type: "RemoveGrant", group }
+        : { type: "SetGrant", group, grant: grantOf(detail) };
+    }
     case 8:
       return { type: "Pause", ...(number < 2 ? {} : { project }) };
     default:
       return { type: "Resume", ...(number < 5 ? {} : { project }) };
   }
+}
+
+function grantOf(detail: number): Grant {
+  return {
+    ...(detail % 3 === 0 ? { projects: detail % 2 === 0 ? [projectId("p0")] : [] } : {}),
+    ...(detail % 5 === 0 ? { kinds: kinds.slice(0, 2) } : {}),
+    ...(detail % 7 === 0 ? { resources: [] } : {}),
+    ...(detail % 4 === 0 ? { maxConcurrent: 2, tokens: 20 } : {}),
+  };
 }
 
 /** A fenced session does not join again, so an agent joins at most once per turn. */

@@ -5,6 +5,7 @@ import {
   agentId,
   assignmentNumber,
   batchIndex,
+  type GroupId,
   incarnation,
   instant,
   kind,
@@ -74,6 +75,14 @@ function setUp(turns: SlotTurns): void {
         patch: { window: "per_minute", tokensMax: 5_000, sliding: false },
       }),
     ),
+  );
+  turns.turn(
+    {
+      type: "SetGrant",
+      group: "g" as GroupId,
+      grant: { kinds: [k, l], labels: ["zone"], projects: [], tokens: 9_000 },
+    },
+    { type: "SetGrant", group: "h" as GroupId, grant: { maxConcurrent: 0 } },
   );
   turns.turn(
     join("a1", { kinds: [k, l], role: "r", agentType: "claude", labels: { zone: "z" }, prefetch: 2 }),

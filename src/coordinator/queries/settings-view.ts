@@ -26,7 +26,7 @@ export interface SettingsSources {
 /** All settings if they fit a message, else as many as fit, with counts of omitted rows. */
 export function settingsOf(state: SwarmState, sources: SettingsSources): SettingsResponse {
   const { name, isStale, project } = sources;
-  const bytesMax = sources.bytesMax / 5;
+  const bytesMax = sources.bytesMax / 6;
   const projects = fitting(
     settingRows(state.projectById, project ?? name, (row) =>
       projectView(row, (project ?? name) !== undefined),
@@ -46,11 +46,18 @@ export function settingsOf(state: SwarmState, sources: SettingsSources): Setting
     ).flat(),
     bytesMax,
   );
+  const grants = fitting(
+    [...state.grants.byGroup]
+      .filter(([group]) => project === undefined && (name === undefined || group === name))
+      .map(([group, settings]) => ({ group, settings })),
+    bytesMax,
+  );
   const omitted = {
     projects: projects.omitted,
     kinds: kinds.omitted,
     resources: resources.omitted,
     rates: rates.omitted,
+    grants: grants.omitted,
   };
   return {
     term: state.term,
@@ -63,6 +70,7 @@ export function settingsOf(state: SwarmState, sources: SettingsSources): Setting
     kinds: kinds.rows,
     resources: resources.rows,
     rates: rates.rows,
+    grants: grants.rows,
     defaults: { project: defaultProjectSettings, kind: defaultKindSettings },
     ...(Object.values(omitted).some((count) => count > 0) ? { omitted } : {}),
   };

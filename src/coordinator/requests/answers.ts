@@ -4,6 +4,7 @@ import { assert, unreachable } from "../../assert.ts";
 import { duration } from "../../audit/describe.ts";
 import type { BudgetRefusal, QueueRefusal, Reply } from "../../core/command.ts";
 import type { WaggleErrorCode } from "../../errors.ts";
+import { NO_GROUP } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
 import type {
@@ -16,6 +17,7 @@ import type {
   SubmitAnswer,
 } from "../../protocol/schemas.ts";
 import type { EstimateSource } from "../../state/estimate.ts";
+import type { GrantField } from "../../state/grant.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Commit } from "./inbox.ts";
 import { Items } from "./items.ts";
@@ -313,6 +315,7 @@ export function joinAnswer(reply: Reply | undefined, { term, idx }: Commit) {
     });
   }
   if (reply?.kind === "other-group") return otherGroup(reply.agent);
+  if (reply?.kind === "beyond-grant") return beyondGrant(reply);
   if (reply?.kind === "session-over") {
     return codedError(
       "WAGGLE_UNKNOWN_AGENT",
@@ -340,6 +343,35 @@ export function joinAnswer(reply: Reply | undefined, { term, idx }: Commit) {
     heartbeatMs: limits.heartbeatMs,
     leaseTtlMs: limits.leaseTtlMs,
   };
+}
+
+const grantFlags: Readonly<Record<Exclude<GrantField, "group">, string>> = {
+  kinds: "kind",
+  roles: "role",
+  types: "type",
+  labels: "label",
+  projects: "project",
+  resources: "resource",
+  maxConcurrent: "max-concurrent",
+  tokens: "tokens",
+};
+
+/** A join, or a request for slots, beyond the grant of the agent's group. */
+export function beyondGrant({ group, field, value }: Extract<Reply, { kind: "beyond-grant" }>): CodedError {
+  if (field === "group")
+    return codedError(
+      "WAGGLE_FORBIDDEN",
+      `group: ${group === NO_GROUP ? "an agent without a group" : `group ${group}`} has no grant, and agents must be declared: ` +
+        `an operator grants it with \`waggle grant set ${group}\``,
+      { field },
+    );
+  const what = value === undefined ? "an agent without a type" : value;
+  return codedError(
+    "WAGGLE_FORBIDDEN",
+    `${field}: the grant of group ${group} does not permit ${what}. An operator changes it with ` +
+      `\`waggle grant set ${group} --${grantFlags[field]} …\``,
+    { field },
+  );
 }
 
 export function otherGroup(agent: string): CodedError {

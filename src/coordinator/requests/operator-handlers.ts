@@ -7,6 +7,7 @@ import type { RatePatch } from "../../core/settings-patch.ts";
 import { type Decoded, decode, invalid } from "../../protocol/codec.ts";
 import { agentRequestSchema, transferRequestSchema } from "../../protocol/schemas.ts";
 import {
+  grantRequestSchema,
   holdRequestSchema,
   kindRequestSchema,
   pauseRequestSchema,
@@ -17,6 +18,7 @@ import {
   unholdRequestSchema,
 } from "../../protocol/settings-schemas.ts";
 import { isOperatorVerb, type OperatorVerb } from "../../protocol/subjects.ts";
+import type { Grant } from "../../state/grant.ts";
 import type { Message } from "../../transport/transport.ts";
 import { codedError, unknownProject } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
@@ -74,6 +76,11 @@ const commandOf: Readonly<Record<Exclude<OperatorVerb, "transfer">, (data: Uint8
       const patch = { window, ...rest } as RatePatch; // refused by name without a window (next-settings.ts)
       return { type: "SetRate", agentType, patch };
     }),
+    grant: reading(
+      grantRequestSchema,
+      ({ group, grant }) =>
+        grant === null ? { type: "RemoveGrant", group } : { type: "SetGrant", group, grant: grant as Grant }, // optional fields are absent, never undefined
+    ),
     pause: reading(pauseRequestSchema, ({ project }) => ({
       type: "Pause",
       ...(project === undefined ? {} : { project }),

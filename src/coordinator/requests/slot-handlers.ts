@@ -18,6 +18,7 @@ import {
 import { thousandthsPerWeight } from "../../state/weight.ts";
 import type { Message } from "../../transport/transport.ts";
 import {
+  beyondGrant,
   budgetExceeded,
   budgetOwners,
   codedError,
@@ -117,6 +118,8 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
       return { ok: true, state: "waiting" };
     case "slot-ended":
       return endedAnswer(reply);
+    case "beyond-grant":
+      return beyondGrant(reply);
     case "handle-in-use":
       return codedError(
         "WAGGLE_CONFLICT",

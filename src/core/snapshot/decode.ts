@@ -8,6 +8,7 @@ import type { SwarmState } from "../../state/state.ts";
 import { AffinityReader } from "./affinities.ts";
 import { AgentReader } from "./agents.ts";
 import { type Fields, refuse } from "./checked-fields.ts";
+import { readGrant } from "./grants.ts";
 import { HoldReader } from "./holds.ts";
 import { KindReader } from "./kinds.ts";
 import { groupByName, openedLine, parsedLines, type RowName } from "./line.ts";
@@ -141,6 +142,7 @@ class Parts {
       resource: (fields) => slotLeases.readResource(fields),
       rate: (fields) => rates.readRate(fields),
       "removed-rate": (fields) => rates.readRemoved(fields),
+      grant: (fields) => readGrant(state, fields),
       project: (fields) => projects.readProject(fields),
       user: (fields) => projects.readUser(fields),
       "reserved-type": (fields) => rates.readReservedType(fields),

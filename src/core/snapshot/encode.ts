@@ -5,6 +5,7 @@
 import type { SwarmState } from "../../state/state.ts";
 import { affinityRows } from "./affinities.ts";
 import { agentRows } from "./agents.ts";
+import { grantRows } from "./grants.ts";
 import { holdRows } from "./holds.ts";
 import { kindRows } from "./kinds.ts";
 import { type Row, sealedLine } from "./line.ts";
@@ -36,6 +37,7 @@ function partsOf(state: SwarmState): readonly Iterable<Row>[] {
     kindRows(state),
     resourceRows(state),
     rateRows(state),
+    grantRows(state),
     projectRows(state),
     reservedTypeRows(state),
     agentRows(state),

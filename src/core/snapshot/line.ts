@@ -12,6 +12,7 @@ const rowGroups = [
   ["resource"],
   ["rate"],
   ["removed-rate"],
+  ["grant"],
   ["project", "user"],
   ["reserved-type"],
   ["agent", "agent-record", "suspension", "attempt"],

@@ -1,6 +1,7 @@
 // Operators' settings in a snapshot, checked field by field and then used unchanged. Events repeat the settings, so the
 // order of their fields affects the bytes of later batches.
 
+import type { Grant } from "../../state/grant.ts";
 import type { Policy } from "../../state/policy.ts";
 import { projectTurnRules, ruleSets, userTurnRules } from "../../state/policy.ts";
 import {
@@ -17,6 +18,8 @@ import { allOf, type Fields } from "./checked-fields.ts";
 
 const agentRules = allOf<Policy["agentRule"]>({ score: true, "first-idle": true });
 const projectsAllowed = allOf<Policy["projects"]>({ open: true, declared: true });
+
+const securities = allOf<Policy["security"]>({ open: true, strict: true });
 
 export function readPolicy(fields: Fields): Policy {
   return fields.checked<Policy>("policy", (policy) => {
@@ -38,6 +41,8 @@ export function readPolicy(fields: Fields): Policy {
     policy.oneOf("projects", projectsAllowed);
     policy.oneOf("resources", projectsAllowed);
     policy.whole("slotsDefault", { min: 1 });
+    policy.oneOf("agents", projectsAllowed);
+    policy.oneOf("security", securities);
   });
 }
 
@@ -75,6 +80,15 @@ export function readRateSettings(fields: Fields): RateSettings {
     settings.oneOf("window", rateWindows);
     settings.whole("tokensMax");
     settings.flag("sliding");
+  });
+}
+
+export function readGrantFields(fields: Fields): Grant {
+  return fields.checked<Grant>("grant", (grant) => {
+    for (const list of ["kinds", "roles", "types", "labels", "projects", "resources"])
+      if (grant.has(list)) grant.names(list);
+    grant.optionalWhole("maxConcurrent");
+    grant.optionalWhole("tokens");
   });
 }
 

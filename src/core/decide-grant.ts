@@ -1,0 +1,58 @@
+// How an operator's grant reaches agents that have joined: a session beyond the new grant ends, and its attempts and
+// slots are taken back. The agent may join again with what the grant permits. Not here: refusals (grant-rules.ts).
+
+import { InvalidValueError } from "../errors.ts";
+import type { Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { Event } from "../state/event.ts";
+import type { Grants } from "../state/grant.ts";
+import { slotLeasesOf } from "../state/slot-rows.ts";
+import type { AgentRow, SwarmState } from "../state/state.ts";
+import type { CommandOf } from "./command.ts";
+import { endSession } from "./decide-agent.ts";
+import type { Decision } from "./decision.ts";
+import { excessOfProfile, excessOfSlots } from "./grant-rules.ts";
+import { nextGrant } from "./next-settings.ts";
+
+/**
+ * Replaces or removes a group's grant. Sessions that are too many for one batch end over several: the reply `again`
+ * asks for the same command in the next batch. The grant changes first, so that nothing more is given beyond it.
+ */
+export function decideGrant(
+  state: SwarmState,
+  command: CommandOf<"SetGrant" | "RemoveGrant">,
+  at: Instant,
+): Decision {
+  const { group } = command;
+  const now = state.grants.of(group);
+  const grant = command.type === "SetGrant" ? nextGrant(command.grant) : undefined;
+  if (grant !== undefined && now === undefined && state.grants.byGroup.size >= limits.grantsMax)
+    throw new InvalidValueError(`group: ${limits.grantsMax} groups have a grant already, the maximum`, {
+      field: "group",
+    });
+  const isChanged = JSON.stringify(grant) !== JSON.stringify(now);
+  const events: Event[] = [];
+  if (isChanged)
+    events.push(
+      grant === undefined ? { type: "GrantRemoved", group } : { type: "GrantConfigured", group, grant },
+    );
+  const grants = isChanged ? state.grants.with(group, grant) : state.grants;
+  for (const row of state.agentById.values()) {
+    if (!row.online || row.group !== group || !isBeyond(state, grants, row)) continue;
+    const closures = endSession(state, row, "forbidden", at, limits.closuresPerCommandMax - events.length);
+    events.push(...closures.events);
+    if (!closures.isComplete) return { events, reply: { kind: "again" } };
+  }
+  return { events, reply: { kind: "set", settings: grant ?? null, changed: events.length > 0 } };
+}
+
+/** Whether an online agent declared, runs or holds more than a grant permits. */
+function isBeyond(state: SwarmState, grants: Grants, row: AgentRow): boolean {
+  if (excessOfProfile(state, grants, row.group, row) !== undefined) return true;
+  for (const { project, state: of } of row.open.values())
+    if (of !== "revoked" && !grants.includes(row.group, project)) return true;
+  return slotLeasesOf(state, row.id).some(
+    ({ needs, project, tokens }) =>
+      excessOfSlots(grants, row.group, { resources: needs.keys(), project, tokens }) !== undefined,
+  );
+}
