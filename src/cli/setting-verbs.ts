@@ -1,5 +1,5 @@
-// `list`, `show` and `remove` of named settings, and the output of `set`, for projects, kinds, resources, rates and grants. A
-// `SettingNoun` holds the words of each. Not here: the flags of `set` (project.ts and similar verbs), texts of
+// `list`, `show` and `remove` of named settings, and the output of `set`: projects, kinds, resources, rates and grants.
+// A `SettingNoun` holds the words of each. Not here: the flags of `set` (project.ts and similar verbs), texts of
 // settings (setting-text.ts).
 
 import { type Argument, Command, type Option } from "commander";

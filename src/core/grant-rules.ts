@@ -1,5 +1,5 @@
-// What grants permit: joins, slots and charges of a group's agents. Not here: a grant that changes (decide-grant.ts), the
-// projects whose tasks an agent may get (scheduling/eligibility.ts).
+// What grants permit: joins, slots and charges of a group's agents. Not here: a grant that changes (decide-grant.ts),
+// the projects whose tasks an agent may get (scheduling/eligibility.ts).
 
 import { type GroupId, NO_GROUP, type ProjectId, type ResourceName } from "../ids.ts";
 import { type Excess, excessOf, type Grant, type Grants, type Profile } from "../state/grant.ts";

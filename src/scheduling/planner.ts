@@ -164,7 +164,7 @@ export class Round {
     const offer = this.#offer(next.queue, next.task);
     if (offer.ranking.candidates.length > 0) return offer;
     if (offer.excluded.length > 0 && offer.pool.isOpen) turns.excludePartition(offer.partition);
-    else if (offer.pool.access !== undefined && this.#isOpen(next.queue)) turns.excludeProjectHere(next);
+    else if (offer.pool.access !== undefined) turns.excludeProjectHere(next);
     else if (this.#isOpen(next.queue)) turns.excludeUser(next);
     else turns.excludeQueue(next);
     return undefined;
@@ -289,10 +289,27 @@ export class Round {
 
   /** Whether some agent may have a task of the queue now, possibly downgraded by a budget. */
   #isOpen(queue: TaskQueue): boolean {
-    if (this.#agents.poolOf(queue).isOpen) return true;
-    if (!hasCheaper(queue) || !this.#mayDowngrade(queue)) return false;
-    const { cheaper: runsAs, cheaperType } = kindSettingsOf(queue.kindRow);
-    return this.#poolOfCheaper(queue, { runsAs, cheaperType }).isOpen;
+    const isDowngraded = hasCheaper(queue) && this.#mayDowngrade(queue);
+    for (const access of this.#accessesIn(queue)) {
+      if (this.#poolOfAccess(queue, access).isOpen) return true;
+      if (!isDowngraded) continue;
+      const { cheaper: runsAs, cheaperType } = kindSettingsOf(queue.kindRow);
+      if (this.#poolOfCheaper(queue, { runsAs, cheaperType }, access).isOpen) return true;
+    }
+    return false;
+  }
+
+  /** The different sets of groups that may have tasks of the queue; undefined: any group. */
+  *#accessesIn(queue: TaskQueue): Generator<Access | undefined> {
+    const { grants } = this.#state;
+    if (grants.accesses === 0) return yield undefined;
+    const seen = new Set<Access>();
+    for (const project of queue.memberByProject.keys()) {
+      const access = grants.accessOf(project);
+      if (access === undefined || seen.has(access)) continue;
+      seen.add(access);
+      yield access;
+    }
   }
 
   #mayDowngrade(queue: TaskQueue): boolean {
@@ -306,6 +323,10 @@ export class Round {
   #poolFor(queue: TaskQueue, verdict: BudgetVerdict, access: Access | undefined): Pool {
     const isCheaper = verdict.runsAs !== undefined || verdict.cheaperType !== undefined;
     if (isCheaper && verdict.kind !== "waits") return this.#poolOfCheaper(queue, verdict, access);
+    return this.#poolOfAccess(queue, access);
+  }
+
+  #poolOfAccess(queue: TaskQueue, access: Access | undefined): Pool {
     if (access === undefined) return this.#agents.poolOf(queue);
     const { kind, role, needs } = queue;
     return this.#agents.poolFor({ kind, role, needs, access });

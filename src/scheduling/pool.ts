@@ -2,8 +2,8 @@
 // agents that may have a task, and counts the others by reason. Kept from round to round by agent-index.ts.
 //
 // A pool with needs holds the agents with the labels alone, for labels last as long as a contender. So thousands of
-// pools cost as much as their agents are many, and not thousands of times the swarm. A pool for projects that grants name
-// holds the agents of the permitted groups alone, likewise.
+// pools cost as much as their agents are many, and not thousands of times the swarm. A pool for projects that grants
+// name holds the agents of the permitted groups alone, likewise.
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -134,7 +134,6 @@ export class Pool implements Ranks {
   /** Applies changes of time and of other agents, once all changes are reported. */
   settle(): void {
     for (const candidate of this.#suspended) this.#stand(candidate, candidate.standing);
-    if (this.#probes.length > 1) this.#probes.sort((a, b) => this.#compareProbes(a, b));
   }
 
   /** Notes that an agent became full in this round, or is being probed. */
@@ -188,6 +187,8 @@ export class Pool implements Ranks {
   #rank(excluded: readonly AgentId[], isLastAttempt: boolean): Ranking {
     const isWanted = excluded.length === 0 ? everybody : (of: Candidate) => !excluded.includes(of.agent.id);
     const regular = this.#feasible.best(limits.receiptCandidatesMax, isWanted);
+    // An assignment of another pool may have changed their order, and a pool may be made within a round.
+    if (this.#probes.length > 1) this.#probes.sort((a, b) => this.#compareProbes(a, b));
     const probes = this.#probes.length === 0 ? this.#probes : this.#probes.filter(isWanted);
     for (const probe of probes) if (probe.isStale) probe.refresh();
     const isProbing = probes.length > 0 && !(isLastAttempt && regular.length > 0);

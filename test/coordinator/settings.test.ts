@@ -110,6 +110,7 @@ describe("settings", () => {
       kinds: [],
       resources: [],
       rates: [],
+      grants: [],
       defaults: { project: defaultProjectSettings, kind: defaultKindSettings },
     });
   });
@@ -166,6 +167,7 @@ describe("settings", () => {
       kinds: 0,
       resources: 0,
       rates: 0,
+      grants: 0,
     });
     expect((await settings({ name: "p199" })).projects).toHaveLength(1);
   });

@@ -1,7 +1,7 @@
 // The filters: their order, and the two that yield.
 
 import { describe, expect, it } from "vitest";
-import { agentId, kind } from "../../src/ids.ts";
+import { agentId, type GroupId, kind } from "../../src/ids.ts";
 import { type Demand, peersOf, standingFor } from "../../src/scheduling/eligibility.ts";
 import { ineligibleReasons } from "../../src/state/receipt.ts";
 import type { AgentRow } from "../../src/state/state.ts";
@@ -40,6 +40,7 @@ describe("eligibility", () => {
       (row) => (row.draining = false),
       (row) => (row.kinds = new Set([aKind])),
       (row) => (row.labels = { gpu: "a100" }),
+      (row) => (row.group = "east" as GroupId),
       (row) => (row.role = "r"),
       (row) => (row.agentType = "small"),
       (row) => (row.maxConcurrent = 2),
@@ -48,9 +49,12 @@ describe("eligibility", () => {
       (row) => row.suspensionByKind.clear(),
     ];
     for (const id of ["good", "other"]) swarm.agent(id).labels = { gpu: "a100" };
+    for (const id of ["good", "other"]) swarm.agent(id).group = "east" as GroupId;
+    const access = { key: "east", admits: (group: GroupId) => group === "east" };
     const demand = {
       ...aDemand({ role: "r", agentType: "small", avoid: ["bad"] }),
       needs: { gpu: ["a100"] },
+      access,
     };
     const reasons = mends.map((mend) => {
       const reason = standing(swarm, "bad", demand);

@@ -424,7 +424,9 @@ describe("explaining", () => {
         expect(eligible?.slice(0, 3).map(({ terms }) => terms)).toEqual(first.receipt.candidates);
         // Tasks that an agent failed may have to let others by for an agent they may still have. So may tasks beside a
         // task that a budget sends to agents of another kind or type.
+        // So may projects without a permitted agent.
         const isPlain =
+          swarm.state.grants.accesses === 0 &&
           [...swarm.state.taskById.values()].every(({ failedBy }) => failedBy.length === 0) &&
           [...before.values()].every(({ runsAs, cheaperType }) => (runsAs ?? cheaperType) === undefined);
         if (!isPlain) return;

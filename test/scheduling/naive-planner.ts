@@ -93,9 +93,11 @@ export class NaivePlanner {
     const settings = inQueue.some(({ projectRow }) => mayDowngrade(this.#state, projectRow))
       ? this.#state.kindByName.get(kind)?.settings
       : undefined;
-    const asItIs = { kind, role, needs, agentType: undefined, failedBy: [], project: undefined };
-    const cheaper = { ...asItIs, kind: settings?.cheaper ?? kind, agentType: settings?.cheaperType };
-    return this.#mayAnybodyHave(asItIs) || this.#mayAnybodyHave(cheaper);
+    return [...new Set(inQueue.map(({ spec }) => spec.project))].some((project) => {
+      const asItIs = { kind, role, needs, agentType: undefined, failedBy: [], project };
+      const cheaper = { ...asItIs, kind: settings?.cheaper ?? kind, agentType: settings?.cheaperType };
+      return this.#mayAnybodyHave(asItIs) || this.#mayAnybodyHave(cheaper);
+    });
   }
 
   #isTakeable({ spec, failedBy, ...row }: TaskRow): boolean {

@@ -15,6 +15,7 @@ import {
   term,
   userId,
 } from "../../src/ids.ts";
+import type { Grant } from "../../src/state/grant.ts";
 import type { AgentRow } from "../../src/state/state.ts";
 import { acquire, release, SlotTurns, touch } from "./slots.ts";
 import { liveTask } from "./task-refs.ts";
@@ -76,19 +77,30 @@ function setUp(turns: SlotTurns): void {
       }),
     ),
   );
-  turns.turn(
-    {
-      type: "SetGrant",
-      group: "g" as GroupId,
-      grant: { kinds: [k, l], labels: ["zone"], projects: [], tokens: 9_000 },
-    },
-    { type: "SetGrant", group: "h" as GroupId, grant: { maxConcurrent: 0 } },
-  );
+  setGrants(turns);
   turns.turn(
     join("a1", { kinds: [k, l], role: "r", agentType: "claude", labels: { zone: "z" }, prefetch: 2 }),
     join("a2", { kinds: [k], agentType: "gpt", maxConcurrent: 2 }),
     join("a3", { kinds: [kind("m"), k], role: "s", agentType: "old" }),
     join("a4", { kinds: [k], agentType: "older" }),
+  );
+}
+
+/** Grants of groups without agents: every field, with two values. */
+function setGrants(turns: SlotTurns): void {
+  const grantOf = (name: string, count: number): Grant => ({
+    kinds: [kind(name)],
+    roles: [name],
+    types: [name],
+    labels: [name],
+    projects: [projectId(name)],
+    resources: [resourceName(name)],
+    maxConcurrent: count,
+    tokens: count,
+  });
+  turns.turn(
+    { type: "SetGrant", group: "g" as GroupId, grant: grantOf("k", 3) },
+    { type: "SetGrant", group: "h" as GroupId, grant: grantOf("l", 0) },
   );
 }
 
