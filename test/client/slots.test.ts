@@ -4,6 +4,7 @@
 import { once } from "node:events";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { InfrastructureError } from "../../src/agent/handler.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { NoLeaderError } from "../../src/errors.ts";
@@ -57,7 +58,8 @@ async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
   return state === "rejected" ? error : value;
 }
 
-const coded = (code: string) => expect.objectContaining({ code });
+const coded = (code: string, field?: string) =>
+  expect.objectContaining({ code, ...(field === undefined ? {} : { field }) });
 
 describe("acquire", () => {
   it("holds a slot until released, then the next waiter holds it", async () => {
@@ -474,6 +476,51 @@ describe("a resource that nobody set", () => {
     await using _slot = await one.acquire(["o3", "o3"]);
     const { resources } = await swarm.client.status();
     expect(resources).toContainEqual(expect.objectContaining({ resource: "o3", slots: 2, inUse: 2 }));
+  });
+});
+
+describe("a refused slot", () => {
+  const holds = async () => (await one.status()).holds ?? [];
+
+  it("puts its resource on hold before a waiting request gets it", async () => {
+    const slot = await one.acquire("gpu");
+    const waiting = other.acquire("gpu");
+    await clock.settle();
+    await slot.release({ refused: { retryAfterMs: 1_500, reason: "429 slow down" } });
+    expect(await gpu()).toMatchObject({ inUse: 0, waiting: 1, onHold: { phase: "held" } });
+    expect(await holds()).toMatchObject([
+      { on: "resource", name: "gpu", by: "agent", reason: "429 slow down" },
+    ]);
+    await clock.advance(1_600);
+    await (await waiting).release();
+    expect(await holds()).toEqual([]);
+  });
+
+  it("is released only once the options are right", async () => {
+    const slot = await one.acquire(["gpu", "disk"]);
+    for (const [options, field] of [
+      [{ refused: { retryAfterMs: -1 } }, "refused.retryAfterMs"],
+      [{ refused: { retryAfterMs: 1, until: new Date() } }, "until"],
+      [{ refused: { resource: "cpu" } }, "resource"],
+      [{ refused: 5 }, "refused"],
+      [{ retryAfterMs: 5 }, "retryAfterMs"],
+    ] as const)
+      await expect(slot.release(options as never)).rejects.toEqual(coded("WAGGLE_INVALID_MESSAGE", field));
+    expect(slot.isReleased).toBe(false);
+    await slot.release({ refused: { resource: "disk", until: clock.now() + 5_000 } });
+    expect(await holds()).toMatchObject([{ on: "resource", name: "disk" }]);
+  });
+
+  it("is what a wrap releases when its work names the resource as refused", async () => {
+    const refused = (scope: object) => () => {
+      throw new Error("of a client", {
+        cause: new InfrastructureError("quota", { retryAfterMs: 5_000, ...scope }),
+      });
+    };
+    await expect(one.wrap(refused({}), { resource: "gpu" })).rejects.toThrow("of a client");
+    expect(await holds()).toEqual([]);
+    await expect(one.wrap(refused({ scope: { resource: "gpu" } }), { resource: "gpu" })).rejects.toThrow();
+    expect(await holds()).toMatchObject([{ on: "resource", name: "gpu", reason: "quota" }]);
   });
 });
 

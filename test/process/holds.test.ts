@@ -1,18 +1,24 @@
 // A provider with a quota of 10 requests per 3 s, and 20 tasks for its one agent, with real processes: at most 22
-// attempts, and every task completes. Also when the coordinator is killed during the hold.
+// attempts, and every task completes. Also when the coordinator is killed during the hold, and when calls of a model
+// under slots are refused in several processes.
 
+import { spawn } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { InfrastructureError } from "../../src/agent/handler.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { findNatsServers } from "../support/nats-server.ts";
-import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
+import { RunningWaggle, Workplace } from "../support/waggle-process.ts";
 
 const QUOTA = 10;
 const RESET_MS = 3_000;
 const TASKS = 20;
+const SLOTS = 4;
+
+const modelAgent = fileURLToPath(new URL("./model-agent.mjs", import.meta.url));
 
 const brokers: readonly { name: string; binary: string | undefined }[] = [
   { name: "the development broker", binary: undefined },
@@ -44,7 +50,9 @@ describe.each(brokers)("20 tasks against a quota of 10 on $name", ({ binary }) =
   let workplace: Workplace;
   let swarm: Swarm;
   let server: Server | undefined;
+  const agents: RunningWaggle[] = [];
   afterEach(async () => {
+    await Promise.all(agents.splice(0).map((agent) => agent.kill("SIGKILL")));
     server?.close();
     await swarm?.close();
     await workplace?.clear();
@@ -55,6 +63,23 @@ describe.each(brokers)("20 tasks against a quota of 10 on $name", ({ binary }) =
     const coordinator = await startLeading(workplace);
     swarm = await connect({ dataFolder: workplace.dataFolder });
     return coordinator;
+  }
+
+  /** @returns the URL of the provider */
+  async function serve(
+    provider: Provider,
+    headersOf: (waitMs: number) => Record<string, string>,
+  ): Promise<string> {
+    server = createServer((request, response) => {
+      request.resume().once("end", () => {
+        const waitMs = provider.ask();
+        if (waitMs === undefined) return response.end('{"usage":{"total_tokens":1}}');
+        response.writeHead(429, headersOf(waitMs)).end("slow down");
+      });
+    });
+    await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    return `http://127.0.0.1:${port}/`;
   }
 
   async function results(): Promise<string[]> {
@@ -84,19 +109,25 @@ describe.each(brokers)("20 tasks against a quota of 10 on $name", ({ binary }) =
     await agent.drain();
   });
 
+  it("under four slots, from two processes without an operator's part, cost a window its quota and four calls", async () => {
+    await begin();
+    await swarm.setResource("gpt-4o", { slots: SLOTS });
+    const provider = new Provider();
+    const url = await serve(provider, (waitMs) => ({ "retry-after-ms": `${waitMs}` }));
+    for (const id of ["m1", "m2"]) {
+      const agent = new RunningWaggle(spawn(process.execPath, [modelAgent, workplace.dataFolder, id, url]));
+      agents.push(agent);
+      await agent.says("joined");
+    }
+    expect(await results()).toHaveLength(TASKS);
+    expect(provider.requests).toBeLessThanOrEqual(TASKS + SLOTS);
+    expect((await swarm.status()).resources).toMatchObject([{ inUse: 0, waiting: 0 }]);
+  });
+
   it("survive the death of the coordinator during the hold, which `Retry-After` set", async () => {
     const first = await begin();
     const provider = new Provider();
-    server = createServer((request, response) => {
-      request.resume().once("end", () => {
-        const waitMs = provider.ask();
-        if (waitMs === undefined) return response.end("fine");
-        response.writeHead(429, { "retry-after": `${Math.ceil(waitMs / 1_000)}` }).end("slow down");
-      });
-    });
-    await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address() as AddressInfo;
-    const url = `http://127.0.0.1:${port}/`;
+    const url = await serve(provider, (waitMs) => ({ "retry-after": `${Math.ceil(waitMs / 1_000)}` }));
     workplace.start("agent", "--kind", "ask", "--id", "h1", "--http", url, "--max-concurrent", "2");
     const placed = firstHold(swarm);
     const done = results();
