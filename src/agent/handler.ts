@@ -80,7 +80,7 @@ export interface HandlerContext {
   readonly acquire: (resources: string | readonly string[], options?: AcquireOptions) => Promise<Slot>;
   /** Adds tokens used by this attempt. The project's budget is charged with the sum, however the attempt ends;
    *  an attempt without a report is charged the estimate. At most 400,000,000 count per attempt.
-   *  @throws RangeError unless `count` is an integer ≥ 0 */
+   *  @throws InvalidMessageError (`field: "tokens"`) unless `count` is a whole number ≥ 0 */
   readonly reportTokens: (count: number) => void;
 }
 

@@ -3,6 +3,7 @@
 // have effects.
 
 import type { Logger } from "pino";
+import { z } from "zod";
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import type { HoldClaim } from "../protocol/schemas.ts";
@@ -26,6 +27,7 @@ import type {
   SessionOrder,
 } from "./link.ts";
 import { LogBuffer } from "./log-buffer.ts";
+import { argument } from "./options.ts";
 import { resultText } from "./result-text.ts";
 import { refusalOf } from "./slot-refusal.ts";
 import type { AcquireOptions, AcquiringAttempt, Slot, Slots } from "./slots.ts";
@@ -265,9 +267,7 @@ class Attempt implements RunningAttempt {
 
   get reportTokens(): HandlerContext["reportTokens"] {
     return (count) => {
-      if (!Number.isSafeInteger(count) || count < 0)
-        throw new RangeError("tokens are counted in integers ≥ 0");
-      this.#countTokens(count);
+      this.#countTokens(argument(["reportTokens", "tokens"], count, wholeTokens));
     };
   }
 
@@ -512,6 +512,8 @@ class FailureNotices {
 function failureText({ outcome, error }: Pick<AttemptEnd, "outcome" | "error">): string {
   return outcome === "failed" ? `attempt failed: ${error}` : `attempt failed (${outcome}): ${error}`;
 }
+
+const wholeTokens = z.int().min(0);
 
 /** The slots of one attempt, released when the attempt ends. */
 class AttemptSlots {

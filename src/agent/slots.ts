@@ -12,6 +12,7 @@ import {
   UnreachableError,
   WaggleError,
 } from "../errors.ts";
+import type { ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { shown } from "../protocol/sentence.ts";
 import { acquireRequestSchema, type SlotRefusalClaim, type SlotUsage } from "../protocol/slot-schemas.ts";
@@ -454,12 +455,25 @@ export function readSlotLease(resources: unknown, options: unknown) {
   return {
     signal,
     wanted: {
-      resources: argument(["acquire", "resources"], [resources].flat(), shape.resources),
+      resources: readResources(resources),
       ...rest,
       ...(timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY ? {} : { timeoutMs }),
     },
   };
 }
+
+/** @throws InvalidMessageError */
+function readResources(given: unknown): ResourceName[] {
+  const name = ["acquire", "resources"] as const;
+  if (Array.isArray(given)) return argument(name, given, shape.resources);
+  return [argument(name, argument(name, given, oneResource), shape.resources.element)];
+}
+
+const oneResource = judged<string>((input) =>
+  typeof input === "string"
+    ? undefined
+    : `must be the name of a resource, such as "gpt-4o", or a list of names, not ${shown(input)}`,
+);
 
 /** The plain data of a slot. */
 export function ticketOf({ handle, resources, agent, as, task }: Slot): SlotTicket {

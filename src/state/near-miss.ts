@@ -4,10 +4,12 @@ import { limits } from "../limits.ts";
 
 const SUGGESTIONS_MAX = 3;
 const EDITS_MAX = 2;
+const PREFIX_LENGTH_MIN = 2;
 
 /**
- * Known names within two edits of the wanted name (ignoring case), or where either is a prefix of the other; nearest
- * first. Reads the first `limits.nearMissKindsMax` known names.
+ * Known names within two edits of the wanted name (ignoring case), which may change half of the longer name at most; or
+ * where either is a prefix of the other, from two characters; nearest first. Reads the first `limits.nearMissKindsMax`
+ * known names.
  */
 export function nearMisses<Name extends string>(wanted: Name, known: Iterable<Name>): Name[] {
   const target = wanted.toLowerCase();
@@ -17,14 +19,15 @@ export function nearMisses<Name extends string>(wanted: Name, known: Iterable<Na
     seen += 1;
     if (seen > limits.nearMissKindsMax) break;
     const distance = distanceBetween(target, name.toLowerCase());
-    if (distance <= EDITS_MAX) scored.push({ name, distance });
+    const longer = Math.max(target.length, name.length);
+    if (distance <= Math.min(EDITS_MAX, longer / 2)) scored.push({ name, distance });
   }
   scored.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1));
   return scored.slice(0, SUGGESTIONS_MAX).map(({ name }) => name);
 }
 
 function distanceBetween(a: string, b: string): number {
-  if (a.length > 0 && b.length > 0 && (a.startsWith(b) || b.startsWith(a))) return 1;
+  if (Math.min(a.length, b.length) >= PREFIX_LENGTH_MIN && (a.startsWith(b) || b.startsWith(a))) return 1;
   if (Math.abs(a.length - b.length) > EDITS_MAX) return EDITS_MAX + 1;
   const shorter = Math.min(a.length, b.length);
   let head = 0;

@@ -364,9 +364,12 @@ describe("the runner", () => {
     ]);
   });
 
-  it.each([-1, 0.5, Number.NaN])("takes no %d for tokens", async (count) => {
-    const end = await endOf((_, { reportTokens }) => reportTokens(count));
-    expect(end).toMatchObject({ outcome: "failed", error: expect.stringContaining("integers") });
+  it.each([-1, 0.5, Number.NaN, "12"])("takes no %s for tokens", async (count) => {
+    const end = await endOf((_, { reportTokens }) => reportTokens(count as number));
+    expect(end).toMatchObject({
+      outcome: "failed",
+      error: expect.stringContaining("reportTokens: tokens: must be"),
+    });
   });
 });
 
