@@ -3,7 +3,7 @@
 
 import { unreachable } from "../assert.ts";
 import type { TaskObstacle, TaskWait } from "../protocol/explain-schemas.ts";
-import { labelFlags, needsText } from "../state/needs.ts";
+import { labelFlags, needsWords } from "../state/needs.ts";
 import { counted, duration } from "./describe.ts";
 
 /** How instants are written. */
@@ -101,12 +101,12 @@ function roleText(obstacle: Extract<TaskObstacle, { reason: "no-agent-has-role" 
 function labelsText(obstacle: Extract<TaskObstacle, { reason: "no-agent-has-labels" }>): string {
   const { kind, role, needs, unmet, drained, agents } = obstacle;
   const inRole = role === undefined ? "" : ` in role ${role}`;
-  const what = `${kind}${inRole} with ${needsText(needs)}`;
+  const what = `${kind}${inRole} with ${needsWords(needs)}`;
   const flags = `--kind ${kind}${role === undefined ? "" : ` --role ${role}`} ${labelFlags(needs)}`;
   const lack =
     Object.keys(unmet).length === Object.keys(needs).length
       ? "without these labels"
-      : `and ${agents === 1 ? "lacks" : "the closest lacks"} only ${needsText(unmet)}`;
+      : `and ${agents === 1 ? "lacks" : "the closest lacks"} only ${needsWords(unmet)}`;
   const some =
     agents === 0 ? "" : ` (${counted(agents, "agent")} ${agents === 1 ? "serves" : "serve"} it ${lack})`;
   return `${unservedText({ ...obstacle, what, flags, drained })}${some}`;

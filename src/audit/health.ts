@@ -4,7 +4,7 @@
 
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
-import { labelFlags, meetsNeeds, needsText } from "../state/needs.ts";
+import { labelFlags, meetsNeeds, needsWords } from "../state/needs.ts";
 import { counted, duration, targetText } from "./describe.ts";
 
 /** `flow`: do tasks move? `execution`: do attempts succeed? `liveness`: is everybody there? */
@@ -157,7 +157,7 @@ function queues({ queues: all, agents, paused }: StatusResponse): readonly Healt
   for (const { kind, role, needs, waiting, oldestMs, agents: online } of all) {
     if (waiting === 0) continue;
     const ofRole = role === undefined ? kind : `${kind} (role ${role})`;
-    const name = needs === undefined ? ofRole : `${ofRole} with ${needsText(needs)}`;
+    const name = needs === undefined ? ofRole : `${ofRole} with ${needsWords(needs)}`;
     const wait = `${counted(waiting, "task")} of kind ${name} ${waiting === 1 ? "waits" : "wait"}`;
     const evidence = { kind, waiting, oldestMs, agents: online };
     if (online === 0) {

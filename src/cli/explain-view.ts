@@ -6,7 +6,7 @@ import { duration } from "../audit/describe.ts";
 import { describeObstacle } from "../audit/describe-wait.ts";
 import type { TaskExplanation } from "../client/task-stories.ts";
 import type { AgentStanding, TaskWait } from "../protocol/explain-schemas.ts";
-import { needsText } from "../state/needs.ts";
+import { needsWords } from "../state/needs.ts";
 import { attemptBlock, attemptsText, termCells, termColumns } from "./attempt-view.ts";
 import { counted, formatCount, formatTime, hanging, labelled } from "./format.ts";
 import { unkeptText } from "./kept-record.ts";
@@ -66,7 +66,7 @@ function headline(explanation: TaskExplanation, { colors, columns }: View): stri
   const lines = [
     `${colors.bold(printable(task))}  ${colors.yellow(state)}${since}${place}`,
     ...hanging(
-      `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`}${needs === undefined ? "" : ` with ${printable(needsText(needs))}`} for ${project}/${printable(user)}, ${attemptsText(explanation.attemptCount, explanation.endedIdx !== undefined)}, as of ${formatTime(at)}`,
+      `${printable(kind)}${role === undefined ? "" : ` in role ${printable(role)}`}${needs === undefined ? "" : ` with ${printable(needsWords(needs))}`} for ${project}/${printable(user)}, ${attemptsText(explanation.attemptCount, explanation.endedIdx !== undefined)}, as of ${formatTime(at)}`,
       columns,
     ),
   ];

@@ -3,6 +3,7 @@
 
 import { Argument, Command, Option } from "commander";
 import type { ProjectPatch } from "../core/settings-patch.ts";
+import { WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
 import { type ResultsKept, resultsKept } from "../state/settings.ts";
@@ -51,8 +52,14 @@ const noun: SettingNoun<"projects"> = {
   stateOf: (row, { paused, policy }) => stateOf(row, paused, policy.projects === "declared"),
   whenNoneIsSet:
     "no project has settings: each has credit weight 1, no budget, and a limit on its queue alone",
-  whenUnset: (project, { policy }) =>
-    `unknown project ${project}: no tasks and no settings. ${policy.projects === "declared" ? `\`waggle project set ${project}\` declares it` : "A project exists from its first task on"}`,
+  whenUnset: (project, { policy }) => {
+    const remedy =
+      policy.projects === "declared"
+        ? `\`waggle project set ${project}\` declares it`
+        : "a project exists from its first task on";
+    const sentence = `there is no project ${project}, with neither tasks nor settings; ${remedy}`;
+    return new WaggleError("WAGGLE_UNKNOWN_PROJECT", sentence, { field: "project" });
+  },
 };
 
 const removal: Removal = {

@@ -2,10 +2,14 @@
 
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import type { ResourcePatch } from "../core/settings-patch.ts";
+import { WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { StatusResponse } from "../protocol/schemas.ts";
 import type { PolicySettings } from "../protocol/settings-schemas.ts";
+import { nearMisses } from "../state/near-miss.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
+import type { Output } from "./output.ts";
 import { requireSome } from "./setting-flags.ts";
 import {
   listCommand,
@@ -34,15 +38,46 @@ const noun: SettingNoun<"resources"> = {
     { name: "max waiters", align: "right", text: ({ maxWaiters }) => formatCount(maxWaiters) },
     { name: "α", text: ({ ownAlpha }, policy) => alphaText(ownAlpha, policy) },
   ],
-  useOf: (name, { resources, at }, view) => {
+  useOf: (name, { resources, holds = [], at }, view) => {
     const row = resources.find(({ resource }) => resource === name);
     if (row === undefined) return undefined;
     const { inUse, waiting, holders, waiters } = row;
-    return { record: { inUse, waiting, holders, waiters }, text: slotPartiesText(row, at, view) };
+    const onHold = holds.find((hold) => hold.on === "resource" && hold.name === name) ?? row.onHold;
+    const hold = onHold === undefined ? [] : [holdText(name, onHold, view)];
+    const text = [...hold, slotPartiesText(row, at, view)].join("\n\n");
+    return {
+      record: { inUse, waiting, holders, waiters, ...(onHold === undefined ? {} : { onHold }) },
+      text,
+    };
   },
   whenNoneIsSet: "no resources: waggle resource set NAME --slots N creates one",
-  whenUnset: (name) => `unknown resource ${name}; waggle resource set ${name} --slots N creates it`,
+  whenUnset: (name, _, status) => {
+    const near = nearMisses(
+      name,
+      (status?.resources ?? []).map(({ resource }) => resource),
+    );
+    const hint = near.length === 0 ? "" : `did you mean ${near.join(" or ")}? `;
+    const sentence = `there is no resource ${name}; ${hint}\`waggle resource set ${name} --slots N\` creates it`;
+    return new WaggleError("WAGGLE_UNKNOWN_RESOURCE", sentence, { field: "resource" });
+  },
 };
+
+type Hold = NonNullable<StatusResponse["holds"]>[number];
+
+/** `on hold until 2026-05-04T14:30:00.000Z: the quota is used up (429); …`. */
+function holdText(
+  name: string,
+  { until, phase, by, reason }: Pick<Hold, "until" | "phase"> & Partial<Pick<Hold, "by" | "reason">>,
+  { asStarted }: Pick<Output, "asStarted">,
+): string {
+  const said = by === "operator" ? "set by an operator" : reason;
+  const why = said === undefined ? "" : `: ${said}`;
+  const end = asStarted(`waggle unhold resource ${name}`);
+  if (phase === "held")
+    return `on hold until ${new Date(until).toISOString()}${why}\nno slot is granted until then; \`${end}\` ends the hold now`;
+  const probe = phase === "due" ? "the next grant is the probe" : "its probe is under way";
+  return `the hold is over, and ${probe}${why}`;
+}
 
 const removal: Removal = {
   description:

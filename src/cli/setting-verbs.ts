@@ -6,6 +6,7 @@ import { type Argument, Command, type Option } from "commander";
 import type { AskOptions } from "../client/asker.ts";
 import type { Setting } from "../client/operations.ts";
 import type { Swarm } from "../client/swarm.ts";
+import { WaggleError } from "../errors.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
 import { ask } from "./ask.ts";
@@ -52,8 +53,13 @@ export interface SettingNoun<Of extends Table> {
   readonly useOf?: (name: string, status: StatusResponse, view: Output) => EntryUse | undefined;
   /** Text of an empty `list`. */
   readonly whenNoneIsSet: string;
-  /** Default settings of a name without settings, or a sentence if defaults do not apply. */
-  readonly whenUnset: (name: string, found: SettingsResponse) => RowOf<Of> | string;
+  /** Default settings of a name without settings, an error for an unknown name, or a sentence if defaults do not apply.
+   *  @param status present with `useOf` */
+  readonly whenUnset: (
+    name: string,
+    found: SettingsResponse,
+    status: StatusResponse | undefined,
+  ) => RowOf<Of> | WaggleError | string;
 }
 
 export function listCommand<Of extends Table>(program: Program, noun: SettingNoun<Of>): Command {
@@ -105,12 +111,13 @@ async function show<Of extends Table>(
     const about = noun.table === "projects" ? { project: name } : { name };
     const found = await ask(context, (options) => swarm.settings({ ...about, ...options }));
     const set: readonly RowOf<Of>[] = found[noun.table];
-    const unset = set.length > 0 ? undefined : noun.whenUnset(name, found);
+    const status = noun.useOf && (await ask(context, (options) => swarm.status(options)));
+    const unset = set.length > 0 ? undefined : noun.whenUnset(name, found, status);
+    if (unset instanceof WaggleError) throw unset;
     if (typeof unset === "string") {
       context.output.note(unset);
       return exitCodes.rejected;
     }
-    const status = noun.useOf && (await ask(context, (options) => swarm.status(options)));
     for (const row of unset === undefined ? set : [unset]) {
       const use = status && noun.useOf?.(name, status, context.output);
       const state: SettingLine[] = noun.stateOf === undefined ? [] : [["state", noun.stateOf(row, found)]];

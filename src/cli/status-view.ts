@@ -5,6 +5,7 @@
 import { duration } from "../audit/describe.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
+import { valuesText } from "../state/needs.ts";
 import { budgetTable, rateTable } from "./budget-view.ts";
 import { formatCount, formatShare } from "./format.ts";
 import type { Output } from "./output.ts";
@@ -121,6 +122,8 @@ const agentColumns: readonly Column[] = [
   { head: "kinds (success, typical latency)", whenNarrow: "below" },
 ];
 
+const labelColumn: Column = { head: "labels", whenNarrow: "below" };
+
 /** Leaves out offline agents without kinds: processes that acquired a slot and ended. */
 function agentsToShow({ agents }: StatusResponse, { showsAll }: StatusView): Agent[] {
   const shown = showsAll ? agents : agents.filter(({ status }) => status !== "offline");
@@ -153,14 +156,16 @@ function startedTwice(agents: readonly Agent[], { colors }: View): string[] {
 }
 
 function agentTable(agents: readonly Agent[], at: number, view: StatusView): string {
+  const hasLabels = agents.some(({ labels }) => Object.keys(labels).length > 0);
   const rows = agents.map((agent): Cell[] => [
     agent.id,
     agentState(agent),
     `${agent.inFlight}/${agent.maxConcurrent}${agent.prefetch > 0 ? `+${agent.prefetch}` : ""}`,
     formatCount(agent.completed),
     kindsText(agent, at, view),
+    ...(hasLabels ? [valuesText(agent.labels)] : []),
   ]);
-  return renderTable(view, agentColumns, rows);
+  return renderTable(view, hasLabels ? [...agentColumns, labelColumn] : agentColumns, rows);
 }
 
 /** The kinds with the most attempts; suspended kinds first. */

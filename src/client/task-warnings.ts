@@ -45,7 +45,7 @@ export function timeWarnings(
 export function leaderWarning(kind: string, { code, nearMisses, needs }: SubmitWarning): TaskWarning {
   const near = nearMisses.length === 0 ? "" : ` (did you mean ${nearMisses.join(" or ")}?)`;
   if (needs !== undefined) {
-    const message = `no agent that serves the kind ${kind} has the labels ${needs} at present${near}: the task waits until one joins`;
+    const message = `no agent that serves the kind ${kind} has labels ${needs} at present${near}: the task waits until one joins`;
     return { code, message, nearMisses, needs };
   }
   const message = `no agent serves the kind ${kind} at present${near}: the task waits until one joins`;

@@ -8,7 +8,7 @@ import { limits } from "../limits.ts";
 import type { EndedTask } from "../state/ended-task.ts";
 import type { Event, TaskSpec } from "../state/event.ts";
 import { nearMisses } from "../state/near-miss.ts";
-import { type Labels, meetsNeeds, needsText, unmetNeeds } from "../state/needs.ts";
+import { type Labels, meetsNeeds, needsWords, unmetNeeds } from "../state/needs.ts";
 import type { SwarmState, TaskState, Timer } from "../state/state.ts";
 import { isRetryable, refOf } from "../state/task-rows.ts";
 import { refusalOf } from "./admission.ts";
@@ -179,7 +179,7 @@ function incapable(
   if (needs === undefined || compared.length === 0)
     return { code: "no-agent-serves-kind", taskKind: kind, nearMisses: [] };
   const { unmet, nearMisses: near } = unmetNeeds(needs, compared);
-  return { code: "no-agent-has-labels", taskKind: kind, nearMisses: near, needs: needsText(unmet) };
+  return { code: "no-agent-has-labels", taskKind: kind, nearMisses: near, needs: needsWords(unmet) };
 }
 
 function decideCancel(state: SwarmState, command: Extract<Command, { type: "CancelTask" }>): Decision {

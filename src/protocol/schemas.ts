@@ -503,7 +503,9 @@ export const submitWarningSchema = z.object({
   needs: z
     .string()
     .optional()
-    .describe("with `no-agent-has-labels`: the needs that no agent of the kind meets, as `gpu=a100`"),
+    .describe(
+      "with `no-agent-has-labels`: the needs that no agent of the kind meets, as `gpu=a100 or gpu=h100`",
+    ),
 });
 
 export const submitAnswerSchema = z.union([

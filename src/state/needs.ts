@@ -44,6 +44,13 @@ export function needsText(needs: Needs): string {
     .join(" ");
 }
 
+/** `gpu=a100 or gpu=h100, and region=eu`: for sentences. */
+export function needsWords(needs: Needs): string {
+  return Object.entries(needs)
+    .map(([name, values]) => values.map((value) => `${name}=${valueText(value)}`).join(" or "))
+    .join(", and ");
+}
+
 /** `gpu=a100 region=eu`: one value of each name, as `needsText` writes them. */
 export function valuesText(values: Labels): string {
   return needsText(Object.fromEntries(Object.entries(values).map(([name, value]) => [name, [value]])));

@@ -170,19 +170,19 @@ describe("no agent has the labels that the task needs", () => {
 
   it("start an agent with the labels, and how many serve the kind without", () => {
     expect(told({})).toBe(
-      "No agent serves train with gpu=a100 region=eu,us: start an agent with --kind train --label gpu=a100 --label region=eu (2 agents serve it without these labels)",
+      "No agent serves train with gpu=a100, and region=eu or region=us: start an agent with --kind train --label gpu=a100 --label region=eu (2 agents serve it without these labels)",
     );
   });
 
   it("with near misses, and what the closest agents lack", () => {
     expect(told({ role: "night", unmet: { gpu: ["a100"] }, nearMisses: ["gpu=a1000"], agents: 1 })).toBe(
-      "No agent serves train in role night with gpu=a100 region=eu,us: start an agent with --kind train --role night --label gpu=a100 --label region=eu — did you mean gpu=a1000? (1 agent serves it and lacks only gpu=a100)",
+      "No agent serves train in role night with gpu=a100, and region=eu or region=us: start an agent with --kind train --role night --label gpu=a100 --label region=eu — did you mean gpu=a1000? (1 agent serves it and lacks only gpu=a100)",
     );
   });
 
   it("with agents away: names an agent to undrain", () => {
     expect(told({ agents: 0, draining: 1, drained: "a1" })).toBe(
-      "The only agent that serves train with gpu=a100 region=eu,us is draining: `waggle undrain a1`, or start another with --kind train --label gpu=a100 --label region=eu",
+      "The only agent that serves train with gpu=a100, and region=eu or region=us is draining: `waggle undrain a1`, or start another with --kind train --label gpu=a100 --label region=eu",
     );
   });
 });

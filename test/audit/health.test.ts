@@ -93,7 +93,7 @@ it.each<[HealthRule, string, Partial<StatusResponse>, RegExp, string]>([
     "nobody-capable",
     "critical",
     { queues: [queue({ agents: 0, oldestMs: 0, needs: { gpu: ["a100", "h100"] } })] },
-    /^3 tasks of kind count with gpu=a100,h100 wait, and no agent online that serves it has these labels$/,
+    /^3 tasks of kind count with gpu=a100 or gpu=h100 wait, and no agent online that serves it has these labels$/,
     "waggle agent --kind count --label gpu=a100 --exec COMMAND",
   ],
   [

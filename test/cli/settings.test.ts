@@ -72,7 +72,7 @@ project acme set
   queue           250,000 tasks
   results         whole
 $ waggle project show other
-unknown project other: no tasks and no settings. A project exists from its first task on
+error WAGGLE_UNKNOWN_PROJECT: there is no project other, with neither tasks nor settings; a project exists from its first task on
 exit 5
 `);
 });
@@ -166,6 +166,23 @@ resource lat removed
 `);
 });
 
+it("a resource on hold, whether its time lasts or is over", async () => {
+  await waggle("resource set o9 --slots 2");
+  await waggle("hold resource o9 --for 1h");
+  const held = await waggle("resource show o9");
+  expect(held.stdout).toMatch(
+    /\n\non hold until \d{4}-\S+: set by an operator\nno slot is granted until then; `waggle unhold resource o9` ends the hold now\n/,
+  );
+  const { stdout } = await waggle("resource show o9 --json");
+  expect(JSON.parse(stdout).onHold).toMatchObject({ phase: "held", by: "operator" });
+  await waggle("hold resource o9 --for 100ms");
+  const show = async () => (await waggle("resource show o9")).stdout;
+  await expect.poll(show).toContain("the hold is over, and the next grant is the probe");
+  await waggle("unhold resource o9");
+  expect(await show()).not.toContain("hold is");
+  await waggle("resource remove o9");
+});
+
 it("kinds, resources and rates", async () => {
   expect(
     await transcript(
@@ -224,7 +241,7 @@ $ waggle resource list
 resource  slots  max waiters  α
 gpt-4o        8          100  0.25 (policy)
 $ waggle resource show gpt-4
-unknown resource gpt-4; waggle resource set gpt-4 --slots N creates it
+error WAGGLE_UNKNOWN_RESOURCE: there is no resource gpt-4; did you mean gpt-4o? \`waggle resource set gpt-4 --slots N\` creates it
 exit 5
 $ waggle rate set claude --window per_minute --tokens 10000
 rate of type claude set
@@ -341,7 +358,7 @@ describe("where projects are declared", () => {
     expect(await transcript("pause typo")).toContain(refused);
     expect(await waggle("project show typo")).toMatchObject({
       code: 5,
-      stderr: expect.stringContaining("unknown project typo: no tasks and no settings."),
+      stderr: expect.stringContaining("there is no project typo, with neither tasks nor settings;"),
     });
     await waggle("project set typo");
     expect(await waggle("submit --kind k --project typo --id t1")).toMatchObject({ code: 0, stdout: "t1\n" });

@@ -27,6 +27,7 @@ const anAgent = (id: string, status = "online", kinds: string[] = ["count"]) =>
     maxConcurrent: 1,
     prefetch: 0,
     completed: 0,
+    labels: {},
     kinds: kinds.map((kind) => ({ kind, completed: 0, attempts: 0, successRate: 1, latencyMs: 0 })),
   }) as unknown as StatusResponse["agents"][number];
 
@@ -154,6 +155,14 @@ describe("status", () => {
     expect(text).toMatch(/^a-3 +online, started twice/m);
     expect(text).toContain("two processes use the id a-3: the earlier was fenced and was last heard 3 s ago");
     expect(text).not.toContain("started as a-2");
+  });
+
+  it("shows labels where an agent has some", () => {
+    expect(renderStatus(aStatus(agents), { ...view, showsAll: false })).not.toContain("labels");
+    const labelled = { ...anAgent("a-3"), labels: { gpu: "a100", region: "eu" } };
+    const text = renderStatus(aStatus([...agents, labelled]), { ...view, showsAll: false });
+    expect(text).toMatch(/kinds \(success, typical latency\) +labels\n/);
+    expect(text).toMatch(/^a-3 .* gpu=a100 region=eu$/m);
   });
 
   it("does not count offline processes that only acquired slots", () => {

@@ -60,7 +60,7 @@ it("says at once, and later, why a task with needs waits, and runs it when an ag
     {
       code: "no-agent-has-labels",
       message:
-        "no agent that serves the kind train has the labels gpu=h10 at present (did you mean gpu=h100?): the task waits until one joins",
+        "no agent that serves the kind train has labels gpu=h10 at present (did you mean gpu=h100?): the task waits until one joins",
       nearMisses: ["gpu=h100"],
       needs: "gpu=h10",
     },
@@ -69,7 +69,7 @@ it("says at once, and later, why a task with needs waits, and runs it when an ag
   expect(needs).toEqual({ gpu: ["h10"], region: ["eu"] });
   expect(waiting?.agents).toMatchObject([{ agent: "eu", standing: "label" }]);
   expect(waiting && describeWait(waiting)).toBe(
-    "No agent serves train with gpu=h10 region=eu: start an agent with --kind train --label gpu=h10 --label region=eu — did you mean gpu=h100? (1 agent serves it and lacks only gpu=h10)",
+    "No agent serves train with gpu=h10, and region=eu: start an agent with --kind train --label gpu=h10 --label region=eu — did you mean gpu=h100? (1 agent serves it and lacks only gpu=h10)",
   );
   const status = await swarm.status();
   expect(status.queues).toMatchObject([{ kind: "train", needs, waiting: 1, agents: 0 }]);

@@ -7,6 +7,7 @@ import {
   meetsNeeds,
   needsOf,
   needsText,
+  needsWords,
   unmetNeeds,
 } from "../../src/state/needs.ts";
 
@@ -32,6 +33,7 @@ describe("needs", () => {
 
   it("have a text that only equal needs share, whatever their values hold", () => {
     expect(needsText(needs)).toBe("gpu=a100 region=eu,us");
+    expect(needsWords(needs)).toBe("gpu=a100, and region=eu or region=us");
     const texts = [
       { a: "b,c" },
       { a: ["b", "c"] },

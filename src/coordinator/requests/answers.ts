@@ -108,7 +108,7 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
         "WAGGLE_NO_CAPABLE_AGENT",
         reply.needs === undefined
           ? `no agent that is online serves the kind ${reply.taskKind}${suggestion(reply.nearMisses)}`
-          : `no agent that is online and serves the kind ${reply.taskKind} has the labels ${reply.needs}${suggestion(reply.nearMisses)}`,
+          : `no agent that is online and serves the kind ${reply.taskKind} has labels ${reply.needs}${suggestion(reply.nearMisses)}`,
         { field: reply.needs === undefined ? "kind" : "needs" },
       );
     case "conflict":
