@@ -69,6 +69,8 @@ export function inboxPrefixOf(named: { readonly group: string } | { readonly nam
 
 /** Begins the reply subjects of every credential that `waggle auth` makes. */
 const ALL_INBOXES = "_INBOX";
+/** Every inbox, for coordinators to publish to. No role may subscribe to them. */
+export const allInboxes = `${ALL_INBOXES}.>`;
 
 /** The least permissions of a role. Tokens may be templates of a scoped signing key, as `{{tag(project)}}`. */
 export function permissionsOf(swarm: SwarmId, holder: Holder): Permissions {
@@ -138,7 +140,7 @@ function coordinator(subjects: Subjects, own: string): Permissions {
       subjects.agentLog("*", "*"),
       subjects.event("*", "*", "*"),
       subjects.coordinator,
-      below(ALL_INBOXES),
+      allInboxes,
       ...led.publish,
     ],
     subscribe: [...leaderPatterns, queryPattern, discoveryPattern, ...led.subscribe],

@@ -71,6 +71,10 @@ export interface ServerFacts {
   /** True if the server has JetStream; the account may still lack it. */
   readonly hasJetStream: boolean;
   readonly maxPayloadBytes: number;
+  /** Address that the server listens on; `0.0.0.0`: all interfaces. */
+  readonly host: string;
+  /** True if this connection is encrypted. */
+  readonly isEncrypted: boolean;
 }
 
 export interface NatsTransport extends Transport {
@@ -371,6 +375,9 @@ function factsOf(connection: NatsConnection): ServerFacts {
     version: info?.version ?? "",
     hasJetStream: info?.jetstream === true,
     maxPayloadBytes: info?.max_payload ?? limits.maxPayloadBytesDefault,
+    host: info?.host ?? "",
+    // The library encrypts wherever the server offers it.
+    isEncrypted: info?.tls_required === true || info?.tls_available === true,
   };
 }
 

@@ -316,6 +316,7 @@ describe("a swarm on the development broker", () => {
       "server",
       "JetStream",
       "max payload",
+      "security",
       "leader",
       "clock",
       "durability",

@@ -28,6 +28,7 @@ import type { Check } from "./check.ts";
 import { checkJournalFolder } from "./journal.ts";
 import { LeadHeard } from "./leader.ts";
 import { checkLog } from "./log.ts";
+import { checkSecurity } from "./security.ts";
 import { checkRoom, checkStreams } from "./stream.ts";
 
 export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
@@ -43,6 +44,7 @@ export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
   if (connection.value === undefined) return;
   try {
     yield* checkServer(broker.value, connection.value);
+    yield* checkSecurity(broker.value, { transport: connection.value, options, context });
     const swarm = new SwarmView(connection.value, context);
     try {
       const isStream = broker.value.kind !== "development";

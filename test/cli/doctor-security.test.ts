@@ -1,0 +1,102 @@
+// `waggle doctor`, section security: on real servers without a login, with one user for everything, and with the
+// credentials of `waggle auth`.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { freePort } from "../../src/broker/free-port.ts";
+import type { Check } from "../../src/cli/doctor/check.ts";
+import { checkAdvisories, isLoopback } from "../../src/cli/doctor/security.ts";
+import { natsServersFor, startNatsServer } from "../support/nats-server.ts";
+import { startProcess } from "../support/secured-server.ts";
+import { aShell, runIn } from "./shell.ts";
+
+const [server] = natsServersFor("doctor on a server's protection");
+
+const ended: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ended.splice(0).reverse()) await end();
+});
+
+async function securityOf(cwd: string, ...flags: string[]): Promise<string[]> {
+  const { stdout } = await runIn(aShell({ cwd }), "doctor", "--json", ...flags);
+  const checks = stdout.split("\n").filter((line) => line !== "");
+  return checks
+    .map((line) => JSON.parse(line) as Check)
+    .filter(({ name }) => name === "security")
+    .map(({ status, found }) => `${status} ${found}`);
+}
+
+describe.runIf(server !== undefined)("doctor", () => {
+  const binary = server?.path ?? "";
+
+  it("warns of a server without a login on loopback, and fails on all interfaces", async () => {
+    const near = await startNatsServer({ binary, jetstream: true });
+    ended.push(() => near.stop());
+    expect(await securityOf(tmpdir(), "--nats", near.url)).toEqual([
+      expect.stringMatching(/^warn the server lets in everybody/),
+      expect.stringMatching(/^ok no TLS, but only this machine/),
+      expect.stringMatching(
+        /^warn this user reaches more .* assignments of all agents, answers .* all messages .* all streams/,
+      ),
+      expect.stringMatching(/no advisory|lacks fixes/),
+    ]);
+
+    const open = await startNatsServer({ binary, jetstream: true, extraConfig: "host: 0.0.0.0" });
+    ended.push(() => open.stop());
+    expect(await securityOf(tmpdir(), "--nats", open.url)).toEqual([
+      expect.stringMatching(/^fail the server lets in everybody/),
+      expect.stringMatching(/^fail no TLS/),
+      expect.stringMatching(/^fail this user reaches more/),
+      expect.stringMatching(/no advisory|^fail .* lacks fixes/),
+    ]);
+  });
+
+  it("finds nothing with credentials of waggle auth, and names the reach of a coordinator", async () => {
+    const cwd = mkdtempSync(join(tmpdir(), "waggle-doctor-"));
+    ended.push(() => rmSync(cwd, { recursive: true, force: true }));
+    const port = String(await freePort());
+    expect(await runIn(aShell({ cwd }), "auth", "init", "--port", port)).toMatchObject({ code: 0 });
+    expect(await runIn(aShell({ cwd }), "auth", "add", "auditor")).toMatchObject({ code: 0 });
+    ended.push(await startProcess(binary, join(cwd, ".waggle/auth/nats-server.conf")));
+
+    for (const name of ["coordinator", "auditor"]) {
+      const config = join(cwd, ".waggle/auth/credentials/default", name, "waggle.config.json");
+      expect(await securityOf(cwd, "--config", config)).toEqual([
+        "ok the server refuses clients without a login",
+        "ok the connection is encrypted (TLS)",
+        name === "coordinator"
+          ? "ok this user hears its own traffic alone; it reaches all streams of its account, as a coordinator must"
+          : "ok this user hears its own traffic alone",
+        expect.stringMatching(/no advisory|lacks fixes/),
+      ]);
+    }
+  });
+});
+
+it.each([
+  ["2.9.10", "warn", /CVE-2023-47090.*CVE-2025-30215.*2026-16/],
+  ["2.10.27", "warn", /lacks fixes: 2026-16 .*2026-18/],
+  ["2.11.15", "warn", /2026-18/],
+  ["2.11.16", "ok", /no advisory known/],
+  ["2.12.6", "warn", /2026-18/],
+  ["2.13.0", "warn", /2026-18/],
+  ["2.15.1", "ok", /no advisory known/],
+])("knows the advisories for nats-server %s", (version, status, found) => {
+  const check = checkAdvisories({ version }, "warn");
+  expect(check.status).toBe(status);
+  expect(check.found).toMatch(found);
+});
+
+it.each([
+  ["127.0.0.1", true],
+  ["127.1.2.3", true],
+  ["localhost", true],
+  ["[::1]", true],
+  ["0.0.0.0", false],
+  ["127.evil.example", false],
+  ["10.0.0.1", false],
+])("tells whether %s is on this machine", (host, expected) => {
+  expect(isLoopback(host)).toBe(expected);
+});
