@@ -6,6 +6,7 @@ import type { Issued } from "../auth/credentials.ts";
 import type { Reload } from "../auth/reload.ts";
 import { type Credential, holderOf, isValid, type Roster } from "../auth/roster.ts";
 import type { Permissions } from "../protocol/permissions.ts";
+import type { Told } from "./auth-leader.ts";
 import { type SettingLine, settingLines, tellRows } from "./setting-text.ts";
 import type { VerbContext } from "./verb.ts";
 
@@ -62,17 +63,31 @@ export function tellIssued(
     issued: { credential, handed },
     did,
     reload,
-  }: { readonly issued: Issued; readonly did: "added" | "rotated"; readonly reload: Reload },
+    told,
+  }: {
+    readonly issued: Issued;
+    readonly did: "added" | "rotated";
+    readonly reload: Reload;
+    /** Undefined: the leader need not know. */
+    readonly told?: Told | undefined;
+  },
 ): void {
   const { output, shell } = context;
   const shown = shortest(handed.config, shell.cwd);
-  const record = { ...credentialRecord(credential, credential.issuedAt), ...handed, did, reload };
+  const record = {
+    ...credentialRecord(credential, credential.issuedAt),
+    ...handed,
+    did,
+    reload,
+    told: told?.ok,
+  };
   output.datum(record, () =>
     [
       `${credential.name} ${did}: ${scopeText(credential)}${expiryText(credential)}`,
       `  hand over the folder ${shortest(handed.folder, shell.cwd)}`,
       `  use: ${output.asStarted(useOf(credential, shown))}`,
       ...(reload === "reloaded" ? ["  the running server has reloaded its configuration"] : []),
+      ...(told?.ok ? [`  the leader knows the grant of group ${credential.group}`] : []),
     ].join("\n"),
   );
 }

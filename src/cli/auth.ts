@@ -6,7 +6,16 @@ import { authFolderOf } from "../auth/auth-folder.ts";
 import { addCredential, initAuth, revokeCredential, rotateCredential } from "../auth/credentials.ts";
 import { permissionsText } from "../auth/permissions-text.ts";
 import { reloadServer } from "../auth/reload.ts";
-import { authModes, credentialIn, holderOf, readRoster, type Scope, swarmIn } from "../auth/roster.ts";
+import {
+  authModes,
+  type Credential,
+  credentialIn,
+  holderOf,
+  isValid,
+  readRoster,
+  type Scope,
+  swarmIn,
+} from "../auth/roster.ts";
 import { makeDataFolder } from "../broker/data-folder.ts";
 import { isProcessWith } from "../broker/process-identity.ts";
 import { systemClock } from "../clock.ts";
@@ -14,6 +23,7 @@ import { swarmId } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
 import { type Permissions, permissionsOf, type Role, roleMeanings, roles } from "../protocol/permissions.ts";
 import { kindSchema } from "../protocol/schemas.ts";
+import { grantCommandOf, type Told, tellGrant, tellRevoked } from "./auth-leader.ts";
 import { credentialRecord, tellCredentials, tellInit, tellIssued, tellPermissions } from "./auth-view.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { UsageError } from "./usage-error.ts";
@@ -186,8 +196,29 @@ async function add(context: VerbContext, role: Role, flags: AddFlags): Promise<E
     ttlMs: ttl,
     now: systemClock.now(),
   });
-  tellIssued(context, { issued, did: "added", reload: await reloadServer(folder, isProcessWith) });
+  const reload = await reloadServer(folder, isProcessWith);
+  const { credential } = issued;
+  const told =
+    role === "agent" && (isBounded || isOnlyOfGroup(context, credential))
+      ? await tellGrant(context, folder, credential)
+      : undefined;
+  tellIssued(context, { issued, did: "added", reload, told });
+  if (isBounded) noteUntold(context, credential, told);
   return exitCodes.ok;
+}
+
+/** Whether no other valid credential speaks for the group. */
+function isOnlyOfGroup({ settings }: VerbContext, { name, group }: Credential): boolean {
+  const { credentials } = swarmIn(readRoster(authFolderOf(settings.dataFolder)), settings.swarm);
+  const now = systemClock.now();
+  return !credentials.some((each) => each.name !== name && each.group === group && isValid(each, now));
+}
+
+function noteUntold({ output }: VerbContext, credential: Credential, told: Told | undefined): void {
+  if (told?.ok !== false) return;
+  output.note(
+    `the leader was not told (${told.missing}): as an operator, run \`${grantCommandOf(credential)}\` later`,
+  );
 }
 
 const needed: Readonly<Record<Role, "group" | "project" | undefined>> = {
@@ -288,11 +319,18 @@ async function revoke(context: VerbContext, name: string): Promise<ExitCode> {
   const folder = authFolderOf(dataFolder);
   const credential = revokeCredential(folder, { swarm, name, now: systemClock.now() });
   const reload = await reloadServer(folder, isProcessWith);
-  context.output.datum({ ...credentialRecord(credential, systemClock.now()), reload }, () =>
+  const told =
+    credential.role === "agent" && isOnlyOfGroup(context, credential)
+      ? await tellRevoked(context, folder, credential)
+      : undefined;
+  context.output.datum({ ...credentialRecord(credential, systemClock.now()), reload, told: told?.ok }, () =>
     reload === "reloaded"
       ? `${name} is revoked: the server has disconnected its holder, and refuses it from now on`
       : `${name} is revoked in ${folder.serverConfig}: a server that uses the file elsewhere refuses it after a reload`,
   );
+  if (told?.ok)
+    context.output.note(`the leader has taken back the attempts and slots of group ${credential.group}`);
+  noteUntold(context, credential, told);
   return exitCodes.ok;
 }
 

@@ -2,8 +2,6 @@
 // each nats-server of WAGGLE_NATS_SERVERS and the PATH. No attack passes. The list is sharp: when an entry of the table
 // of permissions becomes one token wider, or a list of permissions is left out, an attack passes.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,6 +16,7 @@ import { swarmId } from "../../src/ids.ts";
 import { type Permissions, permissionsOf } from "../../src/protocol/permissions.ts";
 import { openNatsConnection, violationIn } from "../../src/transport/nats.ts";
 import { natsServersFor } from "../support/nats-server.ts";
+import { startProcess } from "../support/secured-server.ts";
 import { allows } from "../support/subject-recorder.ts";
 import { type Attack, type Attacker, attacks } from "./attacks.ts";
 
@@ -92,27 +91,16 @@ describe.each(natsServersFor("attacks on generated permissions"))("nats-server $
   describe.each(authModes)("in mode %s", (mode) => {
     let home: string;
     let folder: AuthFolder;
-    let server: ChildProcess;
+    let stopServer: (() => Promise<void>) | undefined;
 
     beforeAll(async () => {
       home = mkdtempSync(join(tmpdir(), "waggle-attacks-"));
       folder = authFolderOf(home);
       makeCredentials(folder, mode, await freePort());
-      server = spawn(path, ["--config", folder.serverConfig], { stdio: ["ignore", "ignore", "pipe"] });
-      let said = "";
-      server.stderr?.on("data", (bytes) => {
-        said += String(bytes);
-      });
-      for (let tries = 0; !said.includes("Server is ready"); tries += 1) {
-        if (server.exitCode !== null || tries > 600) throw new Error(`no server: ${said}`);
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
+      stopServer = await startProcess(path, folder.serverConfig);
     });
     afterAll(async () => {
-      if (server?.exitCode === null) {
-        server.kill("SIGKILL");
-        await once(server, "exit");
-      }
+      await stopServer?.();
       rmSync(home, { recursive: true, force: true });
     });
 

@@ -38,7 +38,7 @@ const verbsOfAgent = [
 ];
 const verbsOfOperator = [
   ...["drain", "undrain", "policy", "project", "kind", "resource", "rate"],
-  ...["pause", "resume", "hold", "unhold", "transfer"],
+  ...["pause", "resume", "hold", "unhold", "grant", "transfer"],
 ];
 const queries = ["status", "task", "tasks", "explain", "slots", "log", "journal", "settings"];
 

@@ -243,6 +243,8 @@ async function operate(
   await swarm.setKind("work", { importance: 2 });
   await swarm.setResource("gpu", { slots: 2 });
   await swarm.setRate("claude", { window: "per_minute", tokensMax: 1_000_000 });
+  await swarm.setGrant("blue", { kinds: ["work"] });
+  await swarm.removeGrant("blue");
   await swarm.pause("blue");
   await swarm.resume("blue");
   await swarm.hold({ agent }, { forMs: 100 });

@@ -1,0 +1,72 @@
+// What `waggle auth` tells the leader: the grant of a group of agents. Asked with the operator's credential of the same
+// folder, where a coordinator runs; otherwise the user learns the command to run later.
+
+import { join } from "node:path";
+import { type AuthFolder, holderFolderOf, isThere } from "../auth/auth-folder.ts";
+import type { Credential } from "../auth/roster.ts";
+import type { Swarm } from "../client/swarm.ts";
+import { loadSettings } from "../config/settings.ts";
+import { messageOf, WaggleError } from "../errors.ts";
+import { openSwarm } from "./connect.ts";
+import type { VerbContext } from "./verb.ts";
+
+/** Whether the leader has the grant; `missing`: why not. */
+export type Told = { readonly ok: true } | { readonly ok: false; readonly missing: string };
+
+const LEADER_MS = 3_000;
+
+/** Bounds a group as its credential says. Without bounds the group is declared, and may do anything. */
+export async function tellGrant(
+  context: VerbContext,
+  folder: AuthFolder,
+  { group = "", grant }: Credential,
+): Promise<Told> {
+  return await tell(
+    context,
+    folder,
+    async (swarm) => void (await swarm.setGrant(group, grant ?? {}, { timeoutMs: LEADER_MS })),
+  );
+}
+
+/** No agent of the group may join any more: sessions end, and their attempts and slots are taken back at once. */
+export async function tellRevoked(
+  context: VerbContext,
+  folder: AuthFolder,
+  { group = "" }: Credential,
+): Promise<Told> {
+  return await tell(
+    context,
+    folder,
+    async (swarm) => void (await swarm.setGrant(group, { maxConcurrent: 0 }, { timeoutMs: LEADER_MS })),
+  );
+}
+
+async function tell(
+  { settings, signal }: VerbContext,
+  folder: AuthFolder,
+  ask: (swarm: Swarm) => Promise<void>,
+): Promise<Told> {
+  const cwd = holderFolderOf(folder, settings.swarm, "operator");
+  if (!isThere(join(cwd, "waggle.config.json")))
+    return { ok: false, missing: "there is no credential `operator`" };
+  try {
+    const swarm = await openSwarm({ settings: loadSettings({ flags: {}, env: {}, cwd }), signal });
+    try {
+      await ask(swarm);
+      return { ok: true };
+    } finally {
+      await swarm.close();
+    }
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error;
+    return { ok: false, missing: messageOf(error) };
+  }
+}
+
+/** The command that does the same later. */
+export function grantCommandOf({ group = "", grant, revokedAt }: Credential): string {
+  if (revokedAt !== undefined) return `waggle grant set ${group} --max-concurrent 0`;
+  const kinds = (grant?.kinds ?? []).map((kind) => ` --kind ${kind}`).join("");
+  const projects = (grant?.projects ?? []).map((project) => ` --project ${project}`).join("");
+  return `waggle grant set ${group}${kinds}${projects}`;
+}

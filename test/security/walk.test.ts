@@ -1,0 +1,125 @@
+// The commands of docs/security.md, run as they stand there, with a port of the test's own: a swarm with TLS, two
+// projects and three groups. Then each holder works within its folder, in both modes.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { authModes } from "../../src/auth/roster.ts";
+import { freePort } from "../../src/broker/free-port.ts";
+import { natsServersFor } from "../support/nats-server.ts";
+import { startProcess } from "../support/secured-server.ts";
+import { type RunningWaggle, Workplace } from "../support/waggle-process.ts";
+
+const page = fileURLToPath(new URL("../../docs/security.md", import.meta.url));
+const [server] = natsServersFor("the walk of docs/security.md");
+
+function commandsOfPage(): string[][] {
+  const walk =
+    /<!-- walk -->\n\n```sh\n([\s\S]+?)```\n\n<!-- end -->/.exec(readFileSync(page, "utf8"))?.[1] ?? "";
+  return walk
+    .trim()
+    .split("\n")
+    .map((line) => line.replace(/ &$/, "").split(" "));
+}
+
+const ended: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ended.splice(0).reverse()) await end();
+});
+
+/** Runs the page's commands. @returns the running coordinator */
+async function walk(workplace: Workplace, mode: string): Promise<RunningWaggle> {
+  const commands = commandsOfPage();
+  expect(commands.length).toBeLessThanOrEqual(8);
+  for (const [program, ...args] of commands) {
+    if (program === "nats-server") {
+      ended.push(await startProcess(server?.path ?? "", join(workplace.folder, args.at(-1) ?? "")));
+    } else if (args[0] === "up") {
+      const coordinator = workplace.start(...args);
+      await coordinator.says("leading");
+      return coordinator;
+    } else {
+      const more = args[1] === "init" ? ["--port", String(await freePort()), "--mode", mode] : [];
+      expect(await workplace.run(...args, ...more)).toMatchObject({ code: 0, stderr: "" });
+    }
+  }
+  throw new Error("the page starts no coordinator");
+}
+
+describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
+  it.each(authModes)(
+    "makes a swarm of two projects and three groups, in mode %s",
+    async (mode) => {
+      const workplace = await Workplace.make(server?.path);
+      ended.push(() => workplace.clear());
+      await walk(workplace, mode);
+      const as = (name: string) => ["--config", `.waggle/auth/credentials/acme/${name}/waggle.config.json`];
+      const agents = ["gpu", "cpu", "people"].map((group) =>
+        workplace.start(
+          "agent",
+          ...as(group),
+          "--group",
+          group,
+          "--kind",
+          `${group}-work`,
+          "--exec",
+          "wc -w",
+        ),
+      );
+      for (const agent of agents) await agent.says("joined");
+      const submit = (project: string, ...more: string[]) =>
+        workplace.run("submit", ...as(`${project}-submitter`), "--text", "a b c", "--wait", ...more);
+
+      expect(await submit("web", "--kind", "gpu-work")).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/3\n$/),
+      });
+      expect(await submit("search", "--kind", "people-work")).toMatchObject({ code: 0 });
+      expect(await submit("web", "--kind", "cpu-work", "--project", "search")).toMatchObject({
+        code: 5,
+        stderr: expect.stringContaining("WAGGLE_FORBIDDEN"),
+      });
+      const intruder = workplace.start(
+        "agent",
+        ...as("gpu"),
+        "--group",
+        "cpu",
+        "--kind",
+        "x",
+        "--exec",
+        "cat",
+      );
+      expect((await intruder.finished).stderr).toContain("WAGGLE_FORBIDDEN");
+
+      const bounded = await workplace.run("auth", "rotate", "cpu", "--swarm", "acme");
+      expect(bounded).toMatchObject({ code: 0, stdout: expect.stringContaining("has reloaded") });
+      const revoked = await workplace.run("auth", "revoke", "gpu", "--swarm", "acme");
+      expect(revoked).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining("the server has disconnected its holder"),
+        stderr: expect.stringContaining("has taken back the attempts"),
+      });
+      const status = await workplace.run("status", ...as("operator"));
+      expect(status).toMatchObject({ code: 0, stdout: expect.stringMatching(/-people-work-/) });
+      await expect
+        .poll(async () => (await workplace.run("grant", "show", "gpu", ...as("operator"))).stdout)
+        .toMatch(/max concurrent +0/);
+      const again = await workplace.run("auth", "add", "agent", "--swarm", "acme", "--group", "gpu");
+      expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("the leader knows the grant") });
+      const renewed = workplace.start(
+        "agent",
+        ...as("gpu"),
+        "--group",
+        "gpu",
+        "--kind",
+        "gpu-work",
+        "--exec",
+        "wc -w",
+      );
+      await renewed.says("joined");
+      expect(await submit("web", "--kind", "gpu-work")).toMatchObject({ code: 0 });
+    },
+    180_000,
+  );
+});
