@@ -205,6 +205,8 @@ export const limits = {
   unknownPerJoinMax: 1_024,
   /** Size of an assignment or an outcome beside its payload, result or error: names, ids and a grant's token. */
   pushItemOverheadBytes: 512,
+  /** Bytes of the key of the attempts' tokens: as many as its HMAC has. */
+  tokenKeyBytesMin: 32,
   agentsMax: 10_000,
   /** Remembered fenced sessions of an agent: more than the processes started under a shared id by mistake. */
   fencedIncarnationsMax: 8,
@@ -737,6 +739,9 @@ export const limits = {
   pageBytesPerSecondOfAll: 16 * 1024 ** 2,
   /** …and the burst that is allowed after a quiet time. */
   pageBurstMs: 2_000,
+  /** Cost of a question about the state, beside the bytes of its answer. With the rate above, a project gets about 500
+   *  small answers a second. */
+  answerCostMin: 16 * 1024,
   /** Minimum cost of a page, in bytes: the overhead of request and answer. */
   pageCostMin: 4 * 1024,
   /** Cost of a record beside its bytes: some 10 µs of server time and of coordinator time. */

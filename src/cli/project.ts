@@ -1,12 +1,12 @@
 // `waggle project set|remove|list|show`: a project's share, limits and budget. Not here: what the values may be
 // together (core/next-settings.ts).
 
-import { Argument, Command, Option } from "commander";
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import type { ProjectPatch } from "../core/settings-patch.ts";
 import { WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
-import { type ResultsKept, resultsKept } from "../state/settings.ts";
+import { type Range, type ResultsKept, resultsKept } from "../state/settings.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { formatCount } from "./format.ts";
 import {
@@ -27,7 +27,7 @@ import {
   setNamed,
   showCommand,
 } from "./setting-verbs.ts";
-import { numberBetween, subjectToken, wholeNumber } from "./values.ts";
+import { numberBetween, plainName, subjectToken, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 type ProjectRow = SettingsResponse["projects"][number];
@@ -48,6 +48,10 @@ const noun: SettingNoun<"projects"> = {
     { name: "budget", text: ({ budget }) => budgetText(budget) },
     { name: "queue", align: "right", text: ({ queueMax }) => `${formatCount(queueMax)} tasks` },
     { name: "results", text: ({ results = "whole" }) => results },
+    { name: "priority", text: ({ priorityRange }) => rangeText(priorityRange) },
+    { name: "weight", text: ({ weightRange }) => rangeText(weightRange) },
+    { name: "user", text: ({ user = "any" }) => user },
+    { name: "inbox users", text: ({ inboxUsers = [] }) => inboxUsers.join(", ") || "none named" },
   ],
   stateOf: (row, { paused, policy }) => stateOf(row, paused, policy.projects === "declared"),
   whenNoneIsSet:
@@ -74,6 +78,10 @@ interface ProjectFlags extends BudgetFlags {
   readonly maxConcurrent?: OrNone<number>;
   readonly queueMax?: OrNone<number>;
   readonly results?: ResultsKept;
+  readonly priorityRange?: OrNone<Range>;
+  readonly weightRange?: OrNone<Range>;
+  readonly onlyUser?: OrNone<string>;
+  readonly inboxUser?: OrNone<readonly string[]>;
 }
 
 export function projectCommand(program: Program): Command {
@@ -126,6 +134,23 @@ function setCommand(program: Program): Command {
         "what the journal keeps of results: whole (default), or hash: SHA-256 and length, so that only a client that " +
           "awaits the task when it ends gets the result",
       ).choices(resultsKept),
+    )
+    .option(
+      "--priority-range <min..max>",
+      "permitted priorities of submissions, like 50..200; a task without a priority gets the nearest to 100. none: any (default)",
+      orNone(rangeIn),
+    )
+    .option(
+      "--weight-range <min..max>",
+      "permitted weights of submissions, like 1..10; a task without a weight gets the nearest to 1. none: any (default)",
+      orNone(rangeIn),
+    )
+    .option("--only-user <user>", "the only user of submissions; none: any (default)", orNone(plainName))
+    .option(
+      "--inbox-user <users>",
+      "users with the inboxes _INBOX.USER or _INBOX_USER; with `waggle policy set --security strict`, answers about the " +
+        "project go to no other inbox. May be repeated. none: no user (default)",
+      inboxUsers,
     );
   return addBudgetFlags(command)
     .addHelpText("after", setExamples)
@@ -140,6 +165,8 @@ Examples:
   $ waggle project set acme --budget 100000 --budget-window 1h --budget-mode wait
   $ waggle project set acme --budget none --max-concurrent none
   $ waggle project set acme --results hash   keeps results out of the journal
+  $ waggle project set acme --priority-range 50..200 --weight-range 1..10 --only-user acme-ci
+  $ waggle project set acme --inbox-user acme-ci
   $ waggle project set acme                  declares it, with the defaults`;
 
 async function set(context: VerbContext, project: string, flags: ProjectFlags): Promise<ExitCode> {
@@ -148,11 +175,33 @@ async function set(context: VerbContext, project: string, flags: ProjectFlags): 
     maxConcurrent: noneAsNull(flags.maxConcurrent),
     queueMax: noneAsNull(flags.queueMax),
     results: flags.results,
+    priorityRange: noneAsNull(flags.priorityRange),
+    weightRange: noneAsNull(flags.weightRange),
+    user: noneAsNull(flags.onlyUser) as ProjectPatch["user"],
+    inboxUsers: noneAsNull(flags.inboxUser),
     ...budgetPatch(flags),
   };
   return await setNamed(context, noun, project, (swarm, options) =>
     swarm.setProject(project, patch, options),
   );
+}
+
+/** `50..200`. */
+function rangeIn(text: string): Range {
+  const [min = "", max = "", ...more] = text.split("..").map((part) => part.trim());
+  const isRight = min !== "" && max !== "" && more.length === 0;
+  if (isRight && Number(min) <= Number(max)) return { min: Number(min), max: Number(max) };
+  throw new InvalidArgumentError("must be a lowest and a highest number, like 50..200.");
+}
+
+function rangeText(range: Range | undefined): string {
+  return range === undefined ? "any" : `${range.min}..${range.max}`;
+}
+
+function inboxUsers(text: string, before?: OrNone<readonly string[]>): OrNone<readonly string[]> {
+  if (text === "none") return text;
+  const names = text.split(",").map((name) => subjectToken(name.trim()));
+  return [...(before === undefined || before === "none" ? [] : before), ...names];
 }
 
 function stateOf({ paused, declared }: ProjectRow, isSwarmPaused: boolean, mustBeDeclared: boolean): string {

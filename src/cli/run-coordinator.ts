@@ -48,6 +48,8 @@ export interface RunCoordinatorDeps {
   readonly logger: Logger;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
+  /** Key of the attempts' tokens. Absent: tokens follow from the journal. */
+  readonly tokenKey?: Uint8Array;
   /** Counts what the coordinator does. Absent: nothing is counted. */
   readonly metrics?: CoordinatorMetrics;
   /** Called as soon as the broker is known, before any later step can fail. */
@@ -105,6 +107,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
       verifier,
       processFigures: () => watch.figures,
       ...(settings.leaderTimeoutMs === undefined ? {} : { leaderTimeoutMs: settings.leaderTimeoutMs }),
+      ...(deps.tokenKey === undefined ? {} : { tokenKey: deps.tokenKey }),
       ...(deps.metrics === undefined ? {} : { metrics: deps.metrics }),
     });
     closing.unshift(() => coordinator.stop());

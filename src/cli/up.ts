@@ -16,12 +16,14 @@ import { labelled } from "./format.ts";
 import { roomWarning } from "./room-warning.ts";
 import { type RunningCoordinator, runCoordinator } from "./run-coordinator.ts";
 import { standbyNotices } from "./standby-notices.ts";
+import { tokenKeyIn } from "./token-key.ts";
 import { UsageError } from "./usage-error.ts";
 import { listenAddress } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 import { packageVersion } from "./version.ts";
 
 interface UpFlags {
+  readonly tokenKeyFile?: string;
   readonly dashboard: boolean;
   readonly metrics?: ListenAddress;
   readonly metricsByAgent?: boolean;
@@ -60,6 +62,10 @@ export function upCommand(program: Program): Command {
     )
     .option("--metrics-by-agent", "with --metrics: a series per agent where agents are measured")
     .option(
+      "--token-key-file <file>",
+      "file with the key of the attempts' tokens, at least 32 bytes, the same for all coordinators of the swarm. Who reads the journal cannot report for an agent then. Default: tokens follow from the journal",
+    )
+    .option(
       "--no-dashboard",
       "serve no page (`waggle dashboard`); default: serve it at 127.0.0.1, and print its URL",
     )
@@ -84,6 +90,7 @@ Examples:
   $ waggle up --retain 10GiB               batches of any age, up to 10 GiB
   $ waggle up --retain 30d --retain 100GiB
   $ waggle up --metrics 127.0.0.1:9464     metrics for Prometheus (docs/metrics.md)
+  $ waggle up --token-key-file token.key   tokens of attempts that only coordinators can make
   $ waggle up --json > up.ndjson`;
 
 /** An address that cannot be served ends the verb before anything else is started. */
@@ -105,16 +112,17 @@ async function upWithMetrics(context: VerbContext, flags: UpFlags): Promise<Exit
 
 async function up(
   context: VerbContext,
-  { dashboard }: UpFlags,
+  { dashboard, tokenKeyFile }: UpFlags,
   metrics: CoordinatorMetrics | undefined,
 ): Promise<ExitCode> {
+  const tokenKey = tokenKeyFile === undefined ? undefined : tokenKeyIn(tokenKeyFile, context.shell.cwd);
   let stopDashboard: (() => void) | undefined;
   const onBroker = (broker: FoundBroker) => {
     tellBroker(broker, context);
     if (dashboard) stopDashboard = startDashboardProcess(context);
   };
   try {
-    return await lead(context, { metrics, onBroker });
+    return await lead(context, { metrics, tokenKey, onBroker });
   } finally {
     stopDashboard?.();
   }
@@ -122,14 +130,16 @@ async function up(
 
 interface Watchers {
   readonly metrics: CoordinatorMetrics | undefined;
+  readonly tokenKey: Uint8Array | undefined;
   onBroker(broker: FoundBroker): void;
 }
 
-async function lead(context: VerbContext, { metrics, onBroker }: Watchers): Promise<ExitCode> {
+async function lead(context: VerbContext, { metrics, tokenKey, onBroker }: Watchers): Promise<ExitCode> {
   const { settings, logger, shell, signal } = context;
   const running = await runCoordinator({
     ...{ settings, logger, env: shell.env, signal, onBroker },
     ...(metrics === undefined ? {} : { metrics }),
+    ...(tokenKey === undefined ? {} : { tokenKey }),
   });
   const { recovery, coordinator } = running;
   tellDurability(running, context);

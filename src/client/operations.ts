@@ -98,7 +98,8 @@ export interface SwarmOperations {
 
   /** Rules, α, starvation limits, and limits of the swarm as a whole. */
   setPolicy(patch: PolicyPatch, options?: AskOptions): Promise<Setting<PolicySettings>>;
-  /** Creates the project where projects must be declared, even with an empty patch. */
+  /** Creates the project where projects must be declared, even with an empty patch. A user whom the server does not
+   *  permit an operator's subjects asks as the project's owner: without the share and the limits. */
   setProject(project: string, patch: ProjectPatch, options?: AskOptions): Promise<Setting<ProjectSettings>>;
   /** Removes all settings of the project. Where projects must be declared, the project ceases to exist.
    *  `changed` is false when nothing was set. @throws WaggleError `WAGGLE_CONFLICT` while tasks of the project
@@ -251,8 +252,11 @@ export class Operations implements SwarmOperations {
     patch: ProjectPatch,
     options?: AskOptions,
   ): Promise<Setting<ProjectSettings>> {
-    const message = { ...readProjectPatch("", patch), v: 1, project: projectOf(project) };
-    return await this.#set("project", message, projectSetAnswerSchema, readAskOptions("setProject", options));
+    const given = readProjectPatch("", patch);
+    const message = { ...given, v: 1, project: projectOf(project) };
+    const asOwner = { project, verb: "set", message: { ...given, v: 1 } } as const;
+    const asked = readAskOptions("setProject", options);
+    return await this.#set("project", message, projectSetAnswerSchema, asked, asOwner);
   }
 
   async removeProject(project: string, options?: AskOptions): Promise<Setting<null>> {
@@ -319,7 +323,8 @@ export class Operations implements SwarmOperations {
       v: 1,
       project: argument(["pause", "project"], project, projectName.optional()),
     };
-    return await this.#set("pause", message, pauseAnswerSchema, readAskOptions("pause", options));
+    const asked = readAskOptions("pause", options);
+    return await this.#set("pause", message, pauseAnswerSchema, asked, ownersPause("pause", project));
   }
 
   async resume(project?: string, options?: AskOptions): Promise<Setting<Pause>> {
@@ -327,7 +332,8 @@ export class Operations implements SwarmOperations {
       v: 1,
       project: argument(["resume", "project"], project, projectName.optional()),
     };
-    return await this.#set("resume", message, pauseAnswerSchema, readAskOptions("resume", options));
+    const asked = readAskOptions("resume", options);
+    return await this.#set("resume", message, pauseAnswerSchema, asked, ownersPause("resume", project));
   }
 
   async hold(target: HoldTargetOption, given: HoldOptions): Promise<Setting<Hold>> {
@@ -401,18 +407,40 @@ export class Operations implements SwarmOperations {
     if (!answer.ok) throw errorFrom(answer);
   }
 
+  /** @param asOwner the same request by the owner of a project, for a user who may not ask as an operator */
   async #set<Settings>(
     verb: OperatorVerb,
     message: object,
     schema: z.ZodType<SetAnswer<Settings>>,
     options: AskOptions,
+    asOwner?: OwnersRequest,
   ): Promise<Setting<Settings>> {
     const question = { kind: "command", subject: this.#subjects.operator(verb), schema } as const;
-    const answer = await this.#asker.ask({ ...question, message }, options);
+    let answer = await this.#asker.ask({ ...question, message }, options);
+    // Without a field the server refused the subject, and no coordinator got the request.
+    if (
+      !answer.ok &&
+      answer.code === "WAGGLE_FORBIDDEN" &&
+      answer.field === undefined &&
+      asOwner !== undefined
+    ) {
+      const subject = this.#subjects.project(asOwner.project, asOwner.verb);
+      answer = await this.#asker.ask({ ...question, subject, message: asOwner.message }, options);
+    }
     if (!answer.ok) throw errorFrom(answer);
     const { settings, changed, term, idx, warnings } = answer;
     return { settings, changed, term, idx, ...(warnings === undefined ? {} : { warnings }) };
   }
+}
+
+interface OwnersRequest {
+  readonly project: string;
+  readonly verb: "set" | "pause" | "resume";
+  readonly message: object;
+}
+
+function ownersPause(verb: "pause" | "resume", project: string | undefined): OwnersRequest | undefined {
+  return project === undefined ? undefined : { project, verb, message: { v: 1 } };
 }
 
 type SetAnswer<Settings> =

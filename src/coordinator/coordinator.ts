@@ -49,6 +49,7 @@ import { FollowedTime, JournalClock } from "./leader/journal-clock.ts";
 import { type CompactionOptions, Leader, type LeaderEnd } from "./leader/leader.ts";
 import type { PendingBatch } from "./leader/writer.ts";
 import { Queries } from "./queries/queries.ts";
+import { AttemptTokens } from "./requests/attempt-tokens.ts";
 import { type TakeLeadDeps, type TakenLead, takeLead } from "./taking-lead/take-lead.ts";
 import { type Timing, timingOf } from "./timing.ts";
 
@@ -67,6 +68,9 @@ export interface CoordinatorOptions {
   readonly logger: Logger;
   /** T of the coordinator's terms, ms. Default `limits.leaderTimeoutMs`. */
   readonly leaderTimeoutMs?: number;
+  /** Key of the attempts' tokens, that all coordinators of the swarm hold, and nobody else. At least
+   *  `limits.tokenKeyBytesMin` bytes. Absent: tokens follow from the journal. */
+  readonly tokenKey?: Uint8Array;
   /** Counts what the coordinator does. Absent: nothing is counted. */
   readonly metrics?: CoordinatorMetrics;
   /** Event loop and memory of the process, for `status` and metrics. Absent: neither shows them. */
@@ -492,6 +496,7 @@ class RunningCoordinator implements Coordinator {
       verifier: this.#options.verifier,
       metrics: this.#options.metrics,
       standbys: () => this.#standbys,
+      tokens: new AttemptTokens(this.#options.tokenKey),
       onTermStarted: () => this.#announcer.announce({ began: true }),
     };
     const leader = new Leader(deps, taken, (end) => sendBack(this.#leaderEnded(leader, end)));

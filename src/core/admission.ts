@@ -7,6 +7,7 @@ import { neverFits, rejectingBudget } from "../scheduling/gates.ts";
 import { estimateSource, tokensEstimate } from "../state/estimate.ts";
 import type { TaskSpec } from "../state/event.ts";
 import { queueKey } from "../state/queues.ts";
+import type { ProjectSettings, Range } from "../state/settings.ts";
 import { defaultProjectSettings, type ProjectRow, type SwarmState, waitingCount } from "../state/state.ts";
 import { hasRoomFor, hasRoomForProject } from "../state/task-rows.ts";
 import type { BudgetRefusal, QueueRefusal, Reply } from "./command.ts";
@@ -15,6 +16,8 @@ import type { BudgetRefusal, QueueRefusal, Reply } from "./command.ts";
 export function refusalOf(state: SwarmState, task: TaskSpec, at: Instant): Reply | undefined {
   const row = state.projectById.get(task.project);
   if (!isDeclared(state, row)) return { kind: "unknown-project", project: task.project };
+  const beyond = row?.settings === undefined ? undefined : beyondProject(row.settings, task);
+  if (beyond !== undefined) return beyond;
   const tokens = tokensEstimate(state, task);
   const tooSmall = neverFits(state, row, tokens);
   if (tooSmall !== undefined)
@@ -23,6 +26,30 @@ export function refusalOf(state: SwarmState, task: TaskSpec, at: Instant): Reply
   const { project } = task;
   const source = estimateSource(state, task);
   return rejectionBy(state, { project, row, tokens, source }, at) ?? fullQueue(state, task, row);
+}
+
+/** The refusal of a user, priority or weight that the project does not permit its submitters. */
+function beyondProject(
+  settings: ProjectSettings,
+  { project, user, priority, weight }: TaskSpec,
+): Reply | undefined {
+  const { user: only, priorityRange, weightRange } = settings;
+  const refused = (field: "user" | "priority" | "weight", permitted: string): Reply => ({
+    kind: "beyond-project",
+    project,
+    field,
+    permitted,
+  });
+  if (only !== undefined && user !== only) return refused("user", only);
+  if (priorityRange !== undefined && !isIn(priorityRange, priority))
+    return refused("priority", `${priorityRange.min} to ${priorityRange.max}`);
+  if (weightRange !== undefined && !isIn(weightRange, weight))
+    return refused("weight", `${weightRange.min} to ${weightRange.max}`);
+  return undefined;
+}
+
+function isIn({ min, max }: Range, value: number): boolean {
+  return value >= min && value <= max;
 }
 
 /** The refusal by a budget in mode `reject` that has too little left for so many tokens. */

@@ -234,7 +234,13 @@ export type Command =
 /** An operator's settings. */
 export type SettingsCommand =
   | { readonly type: "SetPolicy"; readonly patch: PolicyPatch }
-  | { readonly type: "SetProject"; readonly project: ProjectId; readonly patch: ProjectPatch }
+  | {
+      readonly type: "SetProject";
+      readonly project: ProjectId;
+      readonly patch: ProjectPatch;
+      /** Asked for by the project's owner, who may not declare a project. */
+      readonly byOwner?: true;
+    }
   | { readonly type: "RemoveProject"; readonly project: ProjectId }
   | { readonly type: "SetKind"; readonly kind: Kind; readonly patch: KindPatch }
   | { readonly type: "SetResource"; readonly resource: ResourceName; readonly patch: ResourcePatch }
@@ -278,6 +284,14 @@ export type Reply =
       readonly tokens: number;
       readonly source: EstimateSource;
       readonly tokensMax: number;
+    }
+  /** The project does not permit its submitters this user, priority or weight. */
+  | {
+      readonly kind: "beyond-project";
+      readonly project: ProjectId;
+      readonly field: "user" | "priority" | "weight";
+      /** What the project permits. */
+      readonly permitted: string;
     }
   | ({ readonly kind: "no-capable-agent" } & Omit<SubmitWarning, "code">)
   | { readonly kind: "conflict"; readonly task: TaskId }

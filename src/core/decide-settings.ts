@@ -10,6 +10,7 @@ import type { Event } from "../state/event.ts";
 import { rateOf } from "../state/rate-rows.ts";
 import { defaultKindSettings, defaultProjectSettings, type SwarmState } from "../state/state.ts";
 import { hasRoomForProject } from "../state/task-rows.ts";
+import { isDeclared } from "./admission.ts";
 import type { CommandOf, SettingsCommand } from "./command.ts";
 import { decideGrant } from "./decide-grant.ts";
 import { decideEndHold, decidePlaceHold } from "./decide-hold.ts";
@@ -110,8 +111,9 @@ function setPolicy(state: SwarmState, { patch }: CommandOf<"SetPolicy">): Decisi
 }
 
 /** Configuring an unknown project makes it exist, even with the defaults. */
-function setProject(state: SwarmState, { project, patch }: CommandOf<"SetProject">): Decision {
+function setProject(state: SwarmState, { project, patch, byOwner }: CommandOf<"SetProject">): Decision {
   const row = state.projectById.get(project);
+  if (byOwner === true && !isDeclared(state, row)) return answered({ kind: "unknown-project", project });
   const settings = nextProject(row?.settings ?? defaultProjectSettings, patch);
   if (row === undefined) requireRoomForProject(state, project);
   return set(settings, row?.settings, { type: "ProjectConfigured", project, settings });

@@ -128,12 +128,30 @@ export function nextProject(now: ProjectSettings, patch: ProjectPatch): ProjectS
   if (maxConcurrent !== undefined) whole(maxConcurrent, 1, limits.openAttemptsMax, "maxConcurrent");
   whole(queueMax, 1, limits.queuedTasksPerProjectMax, "queueMax");
   among(results, resultsKept, "results");
+  const { priorityMagnitudeMax: priorityMax, taskWeightMax: weightMax } = limits;
+  const priorityRange = replaced(now.priorityRange, patch.priorityRange);
+  const weightRange = replaced(now.weightRange, patch.weightRange);
+  if (priorityRange !== undefined) {
+    whole(priorityRange.min, -priorityMax, priorityMax, "priorityRange.min");
+    whole(priorityRange.max, priorityRange.min, priorityMax, "priorityRange.max");
+  }
+  if (weightRange !== undefined) {
+    within(weightRange.min, 1, weightMax, "weightRange.min");
+    within(weightRange.max, weightRange.min, weightMax, "weightRange.max");
+  }
+  const user = replaced(now.user, patch.user);
+  const inboxUsers = replaced(now.inboxUsers, patch.inboxUsers);
+  if (inboxUsers !== undefined) whole(inboxUsers.length, 1, limits.grantNamesMax, "inboxUsers");
   return {
     creditWeight,
     ...(maxConcurrent === undefined ? {} : { maxConcurrent }),
     ...(budget === undefined ? {} : { budget }),
     queueMax,
     ...(results === "whole" ? {} : { results }),
+    ...(priorityRange === undefined ? {} : { priorityRange }),
+    ...(weightRange === undefined ? {} : { weightRange }),
+    ...(user === undefined ? {} : { user }),
+    ...(inboxUsers === undefined ? {} : { inboxUsers: [...new Set(inboxUsers)].sort() }),
   };
 }
 

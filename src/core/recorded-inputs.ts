@@ -106,10 +106,12 @@ export function causeOf(
       return { type: "SetPolicy", patch: policyPatch(state, event) };
     case "ProjectConfigured": {
       const { maxConcurrent = null, budget = null, results = "whole" } = event.settings;
+      const { priorityRange = null, weightRange = null, user = null, inboxUsers = null } = event.settings;
+      const ofSubmitters = { priorityRange, weightRange, user, inboxUsers };
       return {
         type: "SetProject",
         project: event.project,
-        patch: { ...event.settings, maxConcurrent, budget, results },
+        patch: { ...event.settings, maxConcurrent, budget, results, ...ofSubmitters },
       };
     }
     case "ProjectRemoved":

@@ -1,10 +1,10 @@
 // An operator's changes of settings. An absent field stays unchanged; `null` removes an optional field. Not here: the
 // outcome (next-settings.ts), the settings in force (settings.ts).
 
-import type { Kind } from "../ids.ts";
+import type { Kind, UserId } from "../ids.ts";
 import type { AlphaPreset } from "../state/alpha.ts";
 import type { AgentRule, Policy, ProjectTurnRule, RulesName, UserTurnRule } from "../state/policy.ts";
-import type { BudgetMode, RateWindow, ResultsKept } from "../state/settings.ts";
+import type { BudgetMode, Range, RateWindow, ResultsKept } from "../state/settings.ts";
 
 /**
  * A limit of tokens in a rolling window. A task without `tokens` counts with the mean of its kind so far. Before the
@@ -34,6 +34,14 @@ export interface ProjectPatch {
   readonly queueMax?: number | null | undefined;
   /** `hash`: the journal keeps SHA-256 and length of a result, and only clients that await the task get the result. */
   readonly results?: ResultsKept | undefined;
+  /** Permitted priorities of submissions; null: any. */
+  readonly priorityRange?: Range | null | undefined;
+  /** Permitted weights of submissions; null: any. */
+  readonly weightRange?: Range | null | undefined;
+  /** The only user of submissions; null: any. */
+  readonly user?: UserId | null | undefined;
+  /** Users whose inboxes get answers where security is strict; null: none is named. */
+  readonly inboxUsers?: readonly string[] | null | undefined;
 }
 
 export interface KindPatch {

@@ -3,7 +3,14 @@
 // also refuses invalid combinations.
 
 import { z } from "zod";
-import { GRANT_LABEL_PATTERN, NO_PROJECT, type ProjectId, type ResourceName } from "../ids.ts";
+import {
+  GRANT_LABEL_PATTERN,
+  NO_PROJECT,
+  type ProjectId,
+  type ResourceName,
+  SUBJECT_TOKEN_PATTERN,
+  type UserId,
+} from "../ids.ts";
 import { limits } from "../limits.ts";
 import { holdScopes } from "../state/hold.ts";
 import { budgetModes, rateWindows, resultsKept } from "../state/settings.ts";
@@ -23,6 +30,7 @@ const settableProject = branded<ProjectId>(
   projectIdSchema.refine((project) => project !== NO_PROJECT, "_ stands for no project"),
 );
 
+const range = z.object({ min: z.number(), max: z.number() });
 const weight = z.number().min(limits.settingWeightMin).max(limits.settingWeightMax);
 const tokens = z.int().min(1).max(limits.tokensMax);
 const openAttempts = z.int().min(1).max(limits.openAttemptsMax);
@@ -62,6 +70,28 @@ export const projectPatchSchema = z.object({
     .optional()
     .describe(
       "what the journal keeps of a result: whole (default), or hash: SHA-256 and length. With hash, a result reaches only clients that await the task when it ends",
+    ),
+  priorityRange: range
+    .nullable()
+    .optional()
+    .describe("permitted priorities of submissions, both ends included; null: any"),
+  weightRange: range
+    .nullable()
+    .optional()
+    .describe("permitted weights of submissions, both ends included; null: any"),
+  user: branded<UserId>(name)
+    .nullable()
+    .optional()
+    .describe("the only user of submissions, and their default; null: any"),
+  inboxUsers: z
+    .array(z.string().regex(SUBJECT_TOKEN_PATTERN, "must be 1–64 characters of A–Z a–z 0–9 _ -"))
+    .min(1)
+    .max(limits.grantNamesMax)
+    .readonly()
+    .nullable()
+    .optional()
+    .describe(
+      "users with the inboxes `_INBOX.<user>` or `_INBOX_<user>`: with the policy `security: strict`, no other inbox gets answers about the project; null: none is named",
     ),
 });
 export const kindPatchSchema = z.object({
@@ -226,6 +256,9 @@ export const projectRequestSchema = z.object({
     .optional()
     .describe("remove the project's settings; refused while the project has tasks that have not ended"),
 });
+/** Of the project in the subject, asked by its owner: without the share and the limits, which are the operator's. */
+export const ownerSetRequestSchema = z.object({ v: version, ...projectPatchSchema.shape });
+export const ownerPauseRequestSchema = z.object({ v: version });
 export const kindRequestSchema = z.object({ v: version, kind: kindSchema, ...kindPatchSchema.shape });
 export const resourceRequestSchema = z.object({
   v: version,
@@ -315,6 +348,10 @@ const projectSettingsSchema = z.object({
   budget: budgetSchema.optional(),
   queueMax: z.number(),
   results: z.literal("hash").optional().describe("absent: the journal keeps whole results"),
+  priorityRange: range.optional(),
+  weightRange: range.optional(),
+  user: z.string().optional(),
+  inboxUsers: z.array(z.string()).readonly().optional(),
 });
 const kindSettingsSchema = z.object({
   importance: z.number(),

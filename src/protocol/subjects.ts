@@ -8,7 +8,16 @@ export function swarmPrefix(swarm: SwarmId): string {
   return `waggle.v1.${swarm}`;
 }
 
-export type ProjectVerb = "submit" | "cancel" | "retry" | "revoke" | "reschedule" | "await";
+export type ProjectVerb =
+  | "submit"
+  | "cancel"
+  | "retry"
+  | "revoke"
+  | "reschedule"
+  | "await"
+  | "set"
+  | "pause"
+  | "resume";
 export type QueryName = "status" | "task" | "tasks" | "explain" | "slots" | "log" | "journal" | "settings";
 export type AgentVerb =
   | "join"
@@ -74,6 +83,9 @@ export function subjectsOf(swarm: SwarmId) {
       `${prefix}.project.*.revoke`,
       `${prefix}.project.*.reschedule`,
       `${prefix}.project.*.await`,
+      `${prefix}.project.*.set`,
+      `${prefix}.project.*.pause`,
+      `${prefix}.project.*.resume`,
       `${prefix}.operator.*`,
       `${prefix}.agent.*.*.join`,
       `${prefix}.agent.*.*.leave`,

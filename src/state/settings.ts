@@ -1,7 +1,7 @@
 // An operator's settings of one project, kind, resource or agent type. Each change journals all settings of its
 // subject, so that a row's settings equal the last event's. Settings of the swarm: state/policy.ts.
 
-import type { Kind } from "../ids.ts";
+import type { Kind, UserId } from "../ids.ts";
 
 /**
  * The treatment of a task that does not fit the tokens left in a budget.
@@ -43,6 +43,19 @@ export interface ProjectSettings {
   readonly queueMax: number;
   /** Absent: the journal keeps whole results. */
   readonly results?: "hash";
+  /** Permitted priorities and weights of submissions; absent: any. A default is the nearest permitted value. */
+  readonly priorityRange?: Range;
+  readonly weightRange?: Range;
+  /** The only user of submissions, and their default; absent: any. */
+  readonly user?: UserId;
+  /** Users with the inboxes `_INBOX.<user>` or `_INBOX_<user>`. Where security is strict, only they get answers. */
+  readonly inboxUsers?: readonly string[];
+}
+
+/** Both ends belong to the range. */
+export interface Range {
+  readonly min: number;
+  readonly max: number;
 }
 
 export interface KindSettings {

@@ -185,6 +185,10 @@ const project: Values<ProjectPatch> = {
   budget: [5, "x", [], { tokens: null }, { tokens: "5" }, { windowMs: Number.NaN }, { mode: "x" }],
   queueMax: wrong.whole.slice(1),
   results: wrong.text,
+  priorityRange: [5, "1..2", { min: 1 }, { min: "1", max: 2 }],
+  weightRange: [5, "1..2", { min: 1 }, { min: "1", max: 2 }],
+  user: wrong.name.slice(1),
+  inboxUsers: ["ann", 5, [], ["a.b"], [""]],
 };
 
 const resource: Values<ResourcePatch> = {

@@ -9,6 +9,7 @@ import { Router } from "../../src/coordinator/requests/router.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
+import { emptyState } from "../../src/state/state.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -134,6 +135,7 @@ describe("a task refused by the queues' bounds", () => {
     };
     const parts = {
       subjects,
+      state: emptyState(),
       clock,
       random: systemRandom,
       transport: transport as Partial<Transport> as Transport,

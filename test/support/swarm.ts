@@ -66,6 +66,8 @@ export interface TestSwarmOptions {
   readonly processFigures?: () => ProcessFigures;
   /** Of every coordinator. Default: segments are never changed as planned. */
   readonly compaction?: Omit<CompactionOptions, "maker">;
+  /** Of every coordinator. Default: tokens follow from the journal. */
+  readonly tokenKey?: Uint8Array;
   /** Of every coordinator. Default: the journal is not verified in the background. */
   readonly verifier?: JournalVerifier;
 }
@@ -146,7 +148,8 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
     const compaction =
       options.compaction === undefined ? {} : { compaction: { ...options.compaction, maker } };
     const verifying = options.verifier === undefined ? {} : { verifier: options.verifier };
-    const coordinator = await startCoordinator({ ...deps, ...compaction, ...verifying });
+    const sealing = options.tokenKey === undefined ? {} : { tokenKey: options.tokenKey };
+    const coordinator = await startCoordinator({ ...deps, ...compaction, ...verifying, ...sealing });
     coordinator.role$.subscribe((role) => roleByCoordinator.set(coordinator, role));
     running.push(coordinator);
     return coordinator;

@@ -160,8 +160,12 @@ export class ReadBudget {
   /** By project; the longest unused first. */
   readonly #bucketByProject = new Map<string, Bucket>();
 
-  constructor(clock: Pick<Clock, "monotonicMs">) {
+  readonly #what: "journal" | "answers";
+
+  /** @param what is bounded */
+  constructor(clock: Pick<Clock, "monotonicMs">, what: "journal" | "answers" = "journal") {
     this.#clock = clock;
+    this.#what = what;
   }
 
   /** Takes the cost of a read, at least `limits.pageCostMin`. @throws BackpressureError when too little is left */
@@ -177,7 +181,9 @@ export class ReadBudget {
     );
     if (waitMs > 0)
       throw new BackpressureError(
-        "more of the journal is asked for than is read for a project in a second: try again later",
+        this.#what === "journal"
+          ? "more of the journal is asked for than is read for a project in a second: try again later"
+          : "more is asked about a project than is answered in a second: try again later",
         Math.max(limits.pageRetryMsMin, Math.ceil(waitMs)),
       );
     for (const { bucket } of buckets) bucket.left -= taken;

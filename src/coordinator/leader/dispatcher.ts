@@ -12,6 +12,7 @@ import type { Subjects } from "../../protocol/subjects.ts";
 import type { EventType } from "../../state/event.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
+import type { AttemptTokens } from "../requests/attempt-tokens.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import { Outbox } from "../requests/outbox.ts";
 import type { Presences } from "../requests/presence.ts";
@@ -24,6 +25,7 @@ export interface DispatcherDeps {
   readonly subjects: Subjects;
   readonly presences: Presences;
   readonly monitor: Monitor;
+  readonly tokens: AttemptTokens;
   /** Undefined: nothing is counted. */
   readonly metrics: CoordinatorMetrics | undefined;
   readonly answer: (entries: readonly InboxEntry[]) => void;

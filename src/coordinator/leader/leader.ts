@@ -37,6 +37,7 @@ import { publishingUntil } from "../../transport/publishing-until.ts";
 import type { Transport } from "../../transport/transport.ts";
 import { Compaction, type CompactionDeps, type CompactionStatus } from "../compacting/compaction.ts";
 import type { JournalRoom } from "../journal-room.ts";
+import type { AttemptTokens } from "../requests/attempt-tokens.ts";
 import type { Commit, InboxEntry } from "../requests/inbox.ts";
 import { Presences } from "../requests/presence.ts";
 import { Router } from "../requests/router.ts";
@@ -73,6 +74,7 @@ export interface LeaderDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly tokens: AttemptTokens;
   /** For a faulty segment. */
   readonly taking: TakeLeadDeps;
   /** Undefined: the journal is never compacted. */

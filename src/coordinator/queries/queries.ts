@@ -4,7 +4,7 @@
 
 import type { Logger } from "pino";
 import { AuditReader } from "../../audit/reading/audit-reader.ts";
-import type { JournalReads } from "../../audit/reading/journal-reads.ts";
+import { type JournalReads, ReadBudget } from "../../audit/reading/journal-reads.ts";
 import type { AuditStatus } from "../../audit/verifying/audit-check.ts";
 import type { Clock } from "../../clock.ts";
 import { headOf } from "../../cut-text.ts";
@@ -41,6 +41,7 @@ import type { Message, Transport } from "../../transport/transport.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { Leader } from "../leader/leader.ts";
 import { backpressure, codedError, sendFitting } from "../requests/answers.ts";
+import { InboxOwners } from "../requests/inbox-owners.ts";
 import { AgentLogs } from "./agent-logs.ts";
 import { settingsOf } from "./settings-view.ts";
 import { slotWaitsOf } from "./slot-queries.ts";
@@ -87,11 +88,16 @@ export class Queries {
   #waiting = 0;
   #isOver = false;
   readonly #scans: TaskScans;
+  /** Bytes of answers, by project: a flood of questions about one project leaves room for the others. */
+  readonly #budget: ReadBudget;
+  readonly #owners: InboxOwners;
 
   constructor(deps: QueriesDeps) {
     this.#deps = deps;
     this.#logs = new AgentLogs(deps);
     this.#scans = new TaskScans(deps.clock);
+    this.#budget = new ReadBudget(deps.clock, "answers");
+    this.#owners = new InboxOwners(() => deps.leader()?.state ?? deps.log().state);
   }
 
   /** Nothing more is answered. Idempotent. */
@@ -106,6 +112,9 @@ export class Queries {
         .leader()
         ?.router.intake.count(reply === undefined ? "no-reply" : "reply-not-an-inbox");
     const leader = this.#deps.leader();
+    if (!this.#owners.mayReply(["project", projectOf(message)], reply))
+      return leader?.router.intake.count("reply-not-the-askers");
+    if (leader !== undefined && this.#isTooMuch(message, reply, leader)) return;
     if (leader !== undefined && whatOf(message) === "tasks" && leader.full.stuckReason === undefined)
       return this.#listTasks(message, reply, leader);
     if (leader !== undefined) return this.#askLeader(leader, message, reply);
@@ -160,6 +169,21 @@ export class Queries {
     return { ok: true, value: { filter, project, sort, limit, after, now: this.#now(), bytesMax } };
   }
 
+  /** Refuses a question about a project that got as many bytes of answers as it may in a while. Pages of the journal
+   *  have a budget of their own. */
+  #isTooMuch(message: Message, reply: string, leader: Leader): boolean {
+    const what = whatOf(message);
+    if (what === "journal" || what === "events") return false;
+    try {
+      this.#budget.take(projectOf(message), limits.answerCostMin);
+      return false;
+    } catch (cause) {
+      if (!(cause instanceof BackpressureError)) throw cause;
+      if (leader.router.intake.mayRefuse) this.#refuse(reply, cause);
+      return true;
+    }
+  }
+
   /** A stuck leader refuses with the reason, after a standby had time to answer. */
   #leaveOpen(why: string, reply: string): void {
     if (this.#waiting >= limits.standbyQueriesMax) return;
@@ -194,6 +218,11 @@ export class Queries {
     if (what === "log") return this.#logs.prepare(message, view.state);
     if (what === "journal") return (last) => this.#page(message, view, last);
     const answer = this.#answer(message, view, view.state.idx);
+    if (answer instanceof Uint8Array)
+      this.#budget.settle(projectOf(message), {
+        taken: limits.answerCostMin,
+        cost: limits.answerCostMin + answer.length,
+      });
     return () => answer;
   }
 

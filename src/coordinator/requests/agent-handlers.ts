@@ -313,14 +313,15 @@ export class AgentHandlers {
   #result(name: AgentName, message: Message): void {
     const request = this.#readResults(message);
     if (request === undefined) return;
-    const { state, random } = this.#parts;
+    const { state, random, tokens } = this.#parts;
     const commands: Command[] = [];
     const ofAgents = request.ofAgents.map(({ agent = name.agent, incarnation, items }) => {
       const row = state.agentById.get(agent);
       if (row?.online === true && row.group !== name.group) return otherGroup(agent);
       this.#heard({ agent, incarnation });
       for (const report of items.right) {
-        const { project, task, attempt, token } = report;
+        const { project, task, attempt } = report;
+        const token = tokens.opened(report);
         const outcome = reportedOutcome(report);
         const jitter = random.next();
         const session = { agent, incarnation };

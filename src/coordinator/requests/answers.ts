@@ -100,6 +100,7 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
       };
     case "refused":
     case "unknown-project":
+    case "beyond-project":
     case "over-budget":
     case "budget-exceeded":
       return notAdmitted(reply);
@@ -124,13 +125,22 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
 
 /** The reason why a task is not admitted. */
 function notAdmitted(
-  reply: Extract<Reply, { kind: "refused" | "unknown-project" | "over-budget" | "budget-exceeded" }>,
+  reply: Extract<
+    Reply,
+    { kind: "refused" | "unknown-project" | "beyond-project" | "over-budget" | "budget-exceeded" }
+  >,
 ): CodedError {
   switch (reply.kind) {
     case "refused":
       return codedError("WAGGLE_BACKPRESSURE", fullText(reply), { retryAfterMs: reply.retryAfterMs });
     case "unknown-project":
       return unknownProject(reply.project);
+    case "beyond-project":
+      return codedError(
+        "WAGGLE_FORBIDDEN",
+        `${reply.field}: project ${reply.project} permits its submitters ${reply.permitted}`,
+        { field: reply.field },
+      );
     case "over-budget":
       return codedError(
         "WAGGLE_OVER_BUDGET",
@@ -217,6 +227,7 @@ export function retryAnswer(reply: Reply): RetryAnswer {
       return unknownTask(reply.task);
     case "refused":
     case "unknown-project":
+    case "beyond-project":
     case "over-budget":
     case "budget-exceeded":
       return notAdmitted(reply);

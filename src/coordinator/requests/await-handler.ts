@@ -28,6 +28,7 @@ import type { SwarmState } from "../../state/state.ts";
 import type { Message } from "../../transport/transport.ts";
 import { backpressure, codedError, unknownTask } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
+import { foreignInbox, InboxOwners } from "./inbox-owners.ts";
 import type { Intake, LeaderParts } from "./intake.ts";
 import { isRightAwaitRequest } from "./quick-checks.ts";
 
@@ -61,16 +62,20 @@ type Reading =
 export class AwaitHandler {
   readonly #intake: Intake;
   readonly #parts: LeaderParts;
+  readonly #owners: InboxOwners;
 
   constructor(intake: Intake, parts: LeaderParts) {
     this.#intake = intake;
     this.#parts = parts;
+    this.#owners = new InboxOwners(() => parts.state);
   }
 
   take(project: ProjectId, message: Message): void {
     const read = this.#intake.readItems(message, awaitRequest);
     if (read === undefined) return;
     const { reply, items } = read;
+    if (!this.#owners.isOwn(project, read.body.notify))
+      return this.#intake.refuse(reply, foreignInbox(project));
     const request = { notify: read.body.notify, project, reply };
     let looks: readonly Look[] = [];
     const isQueued = this.#parts.enqueue({

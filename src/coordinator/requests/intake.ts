@@ -19,6 +19,7 @@ import type { Message, Transport } from "../../transport/transport.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { MessageSort } from "./agent-gate.ts";
 import { backpressure, sendFitting } from "./answers.ts";
+import type { AttemptTokens } from "./attempt-tokens.ts";
 import type { Commit, InboxEntry } from "./inbox.ts";
 import { Items } from "./items.ts";
 import type { Outbox } from "./outbox.ts";
@@ -35,6 +36,7 @@ export interface LeaderParts {
   readonly logger: Logger;
   readonly room: Pick<JournalRoom, "isShort">;
   readonly presences: Presences;
+  readonly tokens: AttemptTokens;
   readonly outbox: Outbox;
   readonly reader: AuditReader;
   /** The first batch that readers find in the journal. */
@@ -86,6 +88,7 @@ export type CountedAs =
   | "refused"
   | "unanswered"
   | "reply-not-an-inbox"
+  | "reply-not-the-askers"
   | "no-reply"
   | "unknown-subject"
   | "invalid-publish"

@@ -107,7 +107,7 @@ function reading<Schema extends z.ZodType>(schema: Schema, toCommand: (request: 
   };
 }
 
-function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit): object {
+export function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit): object {
   switch (reply?.kind) {
     case "unknown-agent": {
       const sentence = `agent ${reply.agent} is not online here: see \`waggle status\``;

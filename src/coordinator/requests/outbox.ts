@@ -21,6 +21,7 @@ import type { Assignment, Outcome } from "../../protocol/schemas.ts";
 import { doneSubject, type Subjects } from "../../protocol/subjects.ts";
 import type { SlotEnding, SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
+import type { AttemptTokens } from "./attempt-tokens.ts";
 import type { Commit } from "./inbox.ts";
 import type { Presences } from "./presence.ts";
 
@@ -55,6 +56,7 @@ export interface OutboxDeps {
   readonly transport: Transport;
   readonly subjects: Subjects;
   readonly presences: Presences;
+  readonly tokens: AttemptTokens;
 }
 
 export class Outbox {
@@ -72,7 +74,7 @@ export class Outbox {
     for (const effect of effects) {
       switch (effect.kind) {
         case "assign":
-          mails.to(effect.attempt).assignments.push(assignmentOf(effect));
+          mails.to(effect.attempt).assignments.push(assignmentOf(effect, this.#deps.tokens));
           break;
         case "revoke":
           revoke(mails.to(effect.attempt), effect);
@@ -325,14 +327,17 @@ function revoke(mail: AgentMail, { attempt, reason }: Extract<Effect, { kind: "r
   else attempts.push(named);
 }
 
-function assignmentOf({ attempt, spec, waitedMs }: Extract<Effect, { kind: "assign" }>): Assignment {
+function assignmentOf(
+  { attempt, spec, waitedMs }: Extract<Effect, { kind: "assign" }>,
+  tokens: AttemptTokens,
+): Assignment {
   // Not by spreading: it costs as much as the JSON.
   const assignment: Assignment = {
     number: attempt.number,
     project: attempt.project,
     task: attempt.task,
     attempt: attempt.attempt,
-    token: attempt.token,
+    token: tokens.sealed(attempt),
     kind: attempt.kind,
     user: spec?.user ?? "",
     payload: spec?.payload ?? "",

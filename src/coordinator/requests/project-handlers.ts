@@ -1,11 +1,12 @@
-// Handlers of `project.<p>.submit`, `.cancel`, `.revoke` and `.reschedule`; `retry` and `await` have files of their own
-// (retry-handler.ts, await-handler.ts).
+// Handlers of `project.<p>.submit`, `.cancel`, `.revoke`, `.reschedule`, `.set`, `.pause` and `.resume`. `retry` and
+// `await` have files of their own (retry-handler.ts, await-handler.ts).
 
 import type { Random } from "../../clock.ts";
 import type { Command, Reply } from "../../core/command.ts";
 import { NO_PROJECT, type ProjectId, taskId } from "../../ids.ts";
-import { invalid } from "../../protocol/codec.ts";
+import { decode, invalid } from "../../protocol/codec.ts";
 import {
+  type CodedError,
   cancelItemSchema,
   cancelRequestSchema,
   projectIdSchema,
@@ -16,11 +17,21 @@ import {
   submitRequestSchema,
   taskInputSchema,
 } from "../../protocol/schemas.ts";
+import { ownerPauseRequestSchema, ownerSetRequestSchema } from "../../protocol/settings-schemas.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Message } from "../../transport/transport.ts";
-import { answersJson, cancelAnswer, rescheduleAnswer, revokeAnswer, submitAnswerJson } from "./answers.ts";
+import {
+  answersJson,
+  cancelAnswer,
+  codedError,
+  rescheduleAnswer,
+  revokeAnswer,
+  submitAnswerJson,
+} from "./answers.ts";
 import { AwaitHandler } from "./await-handler.ts";
+import { foreignInbox, InboxOwners } from "./inbox-owners.ts";
 import type { Intake, LeaderParts } from "./intake.ts";
+import { operatorAnswer } from "./operator-handlers.ts";
 import type { Outbox } from "./outbox.ts";
 import { isRightSubmitRequest, readToken } from "./quick-checks.ts";
 import { RetryHandler } from "./retry-handler.ts";
@@ -51,6 +62,14 @@ const rescheduleRequest = {
   itemSchema: rescheduleItemSchema,
 } as const;
 
+/** Settings that decide between projects. */
+const operatorsOwn = ["creditWeight", "maxConcurrent", "budget"] as const;
+
+function operatorsField(project: ProjectId, field: string): CodedError {
+  const sentence = `${field}: the share and the limits of project ${project} are set by an operator of the swarm, with \`waggle project set\``;
+  return codedError("WAGGLE_FORBIDDEN", sentence, { field });
+}
+
 export class ProjectHandlers {
   readonly #intake: Intake;
   readonly #random: Random;
@@ -58,9 +77,13 @@ export class ProjectHandlers {
   readonly #hasher = new ContentHasher();
   readonly #awaits: AwaitHandler;
   readonly #retries: RetryHandler;
+  readonly #parts: LeaderParts;
+  readonly #owners: InboxOwners;
 
   constructor(intake: Intake, parts: LeaderParts) {
     this.#intake = intake;
+    this.#parts = parts;
+    this.#owners = new InboxOwners(() => parts.state);
     this.#random = parts.random;
     this.#outbox = parts.outbox;
     this.#awaits = new AwaitHandler(intake, parts);
@@ -87,6 +110,11 @@ export class ProjectHandlers {
         return this.#retries.take(project.value, message);
       case "await":
         return this.#awaits.take(project.value, message);
+      case "set":
+        return this.#set(project.value, message);
+      case "pause":
+      case "resume":
+        return this.#pause(project.value, verb === "pause" ? "Pause" : "Resume", message);
       default:
         return this.#intake.count("unknown-subject");
     }
@@ -100,8 +128,11 @@ export class ProjectHandlers {
     const { tasks, notify, failFast } = request.body;
     if (intake.isClosed(reply, project, tasks.length)) return;
     const freshId = () => taskId(this.#random.id(20));
+    const bounds = this.#parts.state.projectById.get(project)?.settings;
+    if (notify !== undefined && !this.#owners.isOwn(project, notify))
+      return intake.refuse(reply, foreignInbox(project));
     const commands = items.right.map((input): Command => {
-      const task = taskSpec(input, project, freshId);
+      const task = taskSpec(input, project, freshId, bounds);
       const hash = this.#hasher.hashOf(task);
       return failFast === true
         ? { type: "SubmitTask", task, hash, failFast }
@@ -161,6 +192,29 @@ export class ProjectHandlers {
       project,
       answer: (replies, commit) =>
         answersJson(items, { replies, commit }, (each) => JSON.stringify(revokeAnswer(each))),
+    });
+  }
+
+  /** A change of the owner's own settings. Shares and limits against other projects are the operator's. */
+  #set(project: ProjectId, message: Message): void {
+    const request = this.#intake.read(message, (data) => decode(data, ownerSetRequestSchema));
+    if (request === undefined) return;
+    const { v: _, ...patch } = request.body;
+    const theirs = operatorsOwn.find((field) => field in patch);
+    if (theirs !== undefined) return this.#intake.refuse(request.reply, operatorsField(project, theirs));
+    this.#decideOne(request.reply, { type: "SetProject", project, patch, byOwner: true });
+  }
+
+  #pause(project: ProjectId, type: "Pause" | "Resume", message: Message): void {
+    const request = this.#intake.read(message, (data) => decode(data, ownerPauseRequestSchema));
+    if (request !== undefined) this.#decideOne(request.reply, { type, project });
+  }
+
+  #decideOne(reply: string, command: Command): void {
+    this.#intake.decide({
+      reply,
+      commands: [command],
+      answer: ([decided], commit) => operatorAnswer(decided, commit),
     });
   }
 

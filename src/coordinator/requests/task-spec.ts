@@ -6,14 +6,21 @@ import { limits } from "../../limits.ts";
 import type { TaskInput } from "../../protocol/schemas.ts";
 import type { Attributes, TaskSpec } from "../../state/event.ts";
 import { isSameNeeds, needsOf } from "../../state/needs.ts";
+import type { ProjectSettings, Range } from "../../state/settings.ts";
 
 const DEFAULT_USER = userId("default");
 const DEFAULT_PRIORITY = 100;
 const DEFAULT_WEIGHT = 1;
 
 /** Fills in the defaults. The order of the fields is the journal's (core/event-json.ts): the leader's state and the
- *  folded journal are compared as JSON. @param freshId makes an id for a task without one */
-export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => TaskId): TaskSpec {
+ *  folded journal are compared as JSON. @param freshId makes an id for a task without one
+ *  @param settings bounds of the project: a default is the nearest permitted value */
+export function taskSpec(
+  input: TaskInput,
+  project: ProjectId,
+  freshId: () => TaskId,
+  settings: Pick<ProjectSettings, "user" | "priorityRange" | "weightRange"> = noBounds,
+): TaskSpec {
   const { role, encoding, tokens, deadline, notBefore, stallMs, stream, traceparent, tracestate } = input;
   const { affinity } = input;
   const needs = needsOf(input.needs);
@@ -33,9 +40,9 @@ export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => Ta
     tracestate === undefined;
   const id = input.id ?? freshId();
   const { kind } = input;
-  const user = input.user ?? DEFAULT_USER;
-  const weight = input.weight ?? DEFAULT_WEIGHT;
-  const priority = input.priority ?? DEFAULT_PRIORITY;
+  const user = input.user ?? settings.user ?? DEFAULT_USER;
+  const weight = input.weight ?? nearest(DEFAULT_WEIGHT, settings.weightRange);
+  const priority = input.priority ?? nearest(DEFAULT_PRIORITY, settings.priorityRange);
   const payload = input.payload ?? "";
   const maxAttempts = input.maxAttempts ?? limits.maxAttemptsDefault;
   const timeoutMs = input.timeoutMs ?? limits.attemptTimeoutMs;
@@ -64,6 +71,12 @@ export function taskSpec(input: TaskInput, project: ProjectId, freshId: () => Ta
     ...(traceparent === undefined ? {} : { traceparent }),
     ...(tracestate === undefined ? {} : { tracestate }),
   };
+}
+
+const noBounds: Pick<ProjectSettings, "user" | "priorityRange" | "weightRange"> = {};
+
+function nearest(value: number, range: Range | undefined): number {
+  return range === undefined ? value : Math.min(range.max, Math.max(range.min, value));
 }
 
 /** In order of names, so that equal attributes have one form; undefined without any. */

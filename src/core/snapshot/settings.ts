@@ -1,6 +1,7 @@
 // Operators' settings in a snapshot, checked field by field and then used unchanged. Events repeat the settings, so the
 // order of their fields affects the bytes of later batches.
 
+import { limits } from "../../limits.ts";
 import type { Grant } from "../../state/grant.ts";
 import type { Policy } from "../../state/policy.ts";
 import { projectTurnRules, ruleSets, userTurnRules } from "../../state/policy.ts";
@@ -10,6 +11,7 @@ import {
   type KindSettings,
   type OwnAlpha,
   type ProjectSettings,
+  type Range,
   type RateSettings,
   type ResourceSettings,
   rateWindows,
@@ -53,6 +55,10 @@ export function readProjectSettings(fields: Fields): ProjectSettings | undefined
     settings.optionalChecked<BudgetSettings>("budget", lookAtBudget);
     settings.whole("queueMax");
     if (settings.has("results")) settings.oneOf("results", ["hash"]);
+    settings.optionalChecked<Range>("priorityRange", lookAtRange);
+    settings.optionalChecked<Range>("weightRange", lookAtRange);
+    settings.optionalText("user");
+    settings.optionalNames("inboxUsers");
   });
 }
 
@@ -90,6 +96,11 @@ export function readGrantFields(fields: Fields): Grant {
     grant.optionalWhole("maxConcurrent");
     grant.optionalWhole("tokens");
   });
+}
+
+function lookAtRange(range: Fields): void {
+  const min = range.amount("min", { min: -limits.priorityMagnitudeMax });
+  range.amount("max", { min });
 }
 
 function lookAtBudget(budget: Fields): void {
