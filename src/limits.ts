@@ -664,8 +664,8 @@ export const limits = {
   /** Idle rankings of agents that are kept, beyond twice the number of queues: the cost of building a ranking grows
    *  with its agents. */
   idlePoolsMax: 64,
-  /** Queues of waiting tasks from which on no task with further needs is taken: each round looks at each queue, in
-   *  about 0.2 µs. */
+  /** Different kinds, roles and needs of live tasks with needs. Each set is a queue when its tasks wait, and each round
+   *  looks at each queue, in about 0.2 µs. */
   needsQueuesMax: 5_000,
   /** Tasks of a user that are checked for one within a budget. */
   budgetLookAhead: 16,

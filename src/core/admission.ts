@@ -102,10 +102,10 @@ function fullQueue(state: SwarmState, task: TaskSpec, row: ProjectRow | undefine
   const waiting = waitingCount(state.counts);
   if (waiting >= limits.queuedTasksMax) return refused("swarm-queue-full", waiting, limits.queuedTasksMax);
   const { kind, role, needs } = task;
-  const queues = state.queueByKey.size;
-  const isCrowded = needs !== undefined && queues >= limits.needsQueuesMax;
-  if (isCrowded && !state.queueByKey.has(queueKey(kind, role, needs)))
-    return refused("too-many-needs", queues, limits.needsQueuesMax);
+  const sets = state.liveByNeeds.size;
+  const isCrowded = needs !== undefined && sets >= limits.needsQueuesMax;
+  if (isCrowded && !state.liveByNeeds.has(queueKey(kind, role, needs)))
+    return refused("too-many-needs", sets, limits.needsQueuesMax);
   if (row === undefined) {
     const { projectsMax } = limits;
     return hasRoomForProject(state, project)

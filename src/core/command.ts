@@ -444,7 +444,8 @@ export type QueueRefusal = {
   readonly user: UserId;
   /**
    * Waiting tasks of the swarm, the project, or the user in the project. For `too-many-users`: users of the project
-   * with live tasks. For `too-many-projects`: projects that cannot be evicted. For `too-many-needs`: queues.
+   * with live tasks. For `too-many-projects`: projects that cannot be evicted. For `too-many-needs`: sets
+   * of kind, role and needs of live tasks.
    */
   readonly has: number;
   /** The present maximum of `has`. */

@@ -12,6 +12,7 @@ import { limits } from "../limits.ts";
 import { findHold } from "../state/hold-rows.ts";
 import { isHeap } from "../state/indexed-heap.ts";
 import { isKindLearnt, isKindUsed } from "../state/kind-rows.ts";
+import { queueKey } from "../state/queues.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
 import {
   type AgentRow,
@@ -271,8 +272,22 @@ function* countersEqualARecount(state: SwarmState, roll: Roll): Generator<string
   yield* liveOnesAreCounted(state, roll);
   yield* idleOnesAreListed(state);
   yield* idleKindsAreListed(state);
+  yield* needsAreCounted(state, roll);
   const ever = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
   if (ever !== state.submissions) yield `${state.submissions} tasks were submitted, ${ever} are counted`;
+}
+
+function* needsAreCounted({ liveByNeeds }: SwarmState, { live }: Roll): Generator<string> {
+  if (liveByNeeds.size === 0 && !live.some(({ hasNeeds }) => hasNeeds)) return; // nearly always
+  const counted = new Map<string, number>();
+  for (const { spec, hasNeeds } of live) {
+    if (!hasNeeds) continue;
+    const key = queueKey(spec.kind, spec.role, spec.needs);
+    counted.set(key, (counted.get(key) ?? 0) + 1);
+  }
+  for (const key of new Set([...counted.keys(), ...liveByNeeds.keys()]))
+    if (counted.get(key) !== liveByNeeds.get(key))
+      yield `${counted.get(key) ?? 0} live tasks are of ${key}, and ${liveByNeeds.get(key) ?? 0} are counted`;
 }
 
 function* liveOnesAreCounted(state: SwarmState, roll: Roll): Generator<string> {
@@ -417,6 +432,7 @@ function* caps(state: SwarmState, { live }: Roll): Generator<string> {
   yield* within("ended tasks", state.endedById.size, limits.rememberedTasksMax);
   yield* within("agents", state.agentById.size, limits.agentsMax);
   yield* within("starts of terms", state.termStarts.length, limits.rememberedTerms);
+  yield* within("different needs", state.liveByNeeds.size, limits.needsQueuesMax);
   yield* within("idle kinds", state.idleKinds.size, limits.idleKindsMax);
   yield* within("holds on types", state.holds.type.size, limits.holdsMax);
   yield* within("types with refusals in a row", state.refusalsByType.size, limits.holdsMax);

@@ -19,6 +19,7 @@ export interface EnrolledTask {
   readonly project: ProjectId;
   readonly maxAttempts: number;
   readonly hasDeadline: boolean;
+  readonly hasNeeds: boolean;
   /** New since the state before. */
   isNew: boolean;
 }
@@ -104,6 +105,7 @@ function enrolled(ref: TaskRef, row: TaskRow): EnrolledTask {
     project,
     maxAttempts,
     hasDeadline: deadline !== undefined,
+    hasNeeds: spec.needs !== undefined,
     isNew: true,
   };
 }

@@ -6,6 +6,7 @@ import { assert } from "../assert.ts";
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { type Account, charge } from "./account.ts";
 import { ClockQueue } from "./clock-queue.ts";
+import type { TaskSpec } from "./event.ts";
 import { IndexedHeap } from "./indexed-heap.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
 import { type Needs, needsText } from "./needs.ts";
@@ -102,6 +103,19 @@ export function queueOf(row: TaskRow): TaskQueue | undefined {
 export function queueKey(kind: Kind, role: string | undefined, needs?: Needs): string {
   const ofRole = role === undefined ? kind : `${kind} ${role}`;
   return needs === undefined ? ofRole : `${ofRole} needs ${needsText(needs)}`;
+}
+
+/** Counts a task that became live or ended. Without needs, does nothing. */
+export function countNeeds(
+  { liveByNeeds }: SwarmState,
+  { kind, role, needs }: TaskSpec,
+  change: 1 | -1,
+): void {
+  if (needs === undefined) return;
+  const key = queueKey(kind, role, needs);
+  const live = (liveByNeeds.get(key) ?? 0) + change;
+  if (live === 0) liveByNeeds.delete(key);
+  else liveByNeeds.set(key, live);
 }
 
 function serve(account: Account, order: number, at: Instant): void {

@@ -525,6 +525,8 @@ export interface SwarmState {
   /** Online agents by the kinds they serve, in order of joining. */
   readonly onlineByKind: Map<Kind, Map<AgentId, AgentRow>>;
   readonly queueByKey: Map<string, TaskQueue>;
+  /** Live tasks with needs, by the name of their queue: also tasks that are delayed, and return to their queue. */
+  readonly liveByNeeds: Map<string, number>;
   readonly timers: IndexedHeap<Timer>;
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly projectById: Map<ProjectId, ProjectRow>;
@@ -617,6 +619,7 @@ export function emptyState(): SwarmState {
     agentById: new Map(),
     onlineByKind: new Map(),
     queueByKey: new Map(),
+    liveByNeeds: new Map(),
     timers: new IndexedHeap(isDueEarlier),
     recordByKind: new Map(),
     projectById: new Map(),

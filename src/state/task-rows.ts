@@ -8,7 +8,7 @@ import { newAccount } from "./account.ts";
 import type { EndedTaskState } from "./ended-task.ts";
 import { costEstimate } from "./estimate.ts";
 import type { Attributes, EventOf, TaskSpec } from "./event.ts";
-import { enterQueue, leaveQueue } from "./queues.ts";
+import { countNeeds, enterQueue, leaveQueue } from "./queues.ts";
 import {
   emptyCounts,
   emptyLedger,
@@ -274,7 +274,8 @@ function addTo(counts: TaskCounts, taskState: TaskState, change: 1 | -1): void {
   }
 }
 
-function countLive(state: SwarmState, { projectRow, userRow }: TaskRow, change: 1 | -1): void {
+function countLive(state: SwarmState, { projectRow, userRow, spec }: TaskRow, change: 1 | -1): void {
+  countNeeds(state, spec, change);
   projectRow.live += change;
   userRow.live += change;
   if (!isKept(projectRow)) noteIdle(state.idleProjects, projectRow.project, projectRow.live);

@@ -87,9 +87,15 @@ describe("submitting", () => {
     expect(turns.turn(needy)).toMatchObject([{ kind: "accepted", warnings: [] }]);
   });
 
-  it("is refused with needs of its own while tasks wait in the maximum of queues", () => {
+  it("is refused with needs of its own while live tasks, due or not, have the maximum of different needs", () => {
     const turns = new Turns();
-    const needy = (host: string) => submit({ id: taskId(`for-${host}`), needs: { host: [host] } });
+    const dueAt = instant(turns.at + 500);
+    const needy = (host: string) =>
+      submit({
+        id: taskId(`for-${host}`),
+        needs: { host: [host] },
+        ...(host < "h3" ? { notBefore: dueAt } : {}),
+      });
     for (let at = 0; at < limits.needsQueuesMax; at += 1_000)
       turns.turn(...Array.from({ length: 1_000 }, (_, n) => needy(`h${at + n}`)));
     const full = { has: limits.needsQueuesMax, max: limits.needsQueuesMax };
@@ -99,6 +105,10 @@ describe("submitting", () => {
       { kind: "accepted" },
       { kind: "accepted" },
     ]);
+    turns.passToDue();
+    expect(turns.state.queueByKey.size).toBe(limits.needsQueuesMax + 1);
+    turns.turn({ type: "CancelTask", project: projectId("p"), task: taskId("for-h7"), round: 1 });
+    expect(turns.turn(needy("other"))).toMatchObject([{ kind: "accepted" }]);
   });
 
   it("is refused when the swarm, or the project, has the maximum of waiting tasks", () => {

@@ -17,7 +17,7 @@ import {
 
 /** For `toEqual`, to show the difference of two states. */
 export function describeState(state: SwarmState): unknown {
-  const { taskById, endedById, queueByKey, timers, holds, ...rest } = state;
+  const { taskById, endedById, queueByKey, liveByNeeds, timers, holds, ...rest } = state;
   const held = Object.fromEntries(
     holdScopes.map((on) => [on, [...holds[on].values()].map(({ changedAt: _, ...hold }) => hold)]),
   );
@@ -29,6 +29,7 @@ export function describeState(state: SwarmState): unknown {
       return { ...row, queue: queueOf(task)?.key, countedIn: `${projectRow.project} ${userRow.user}` };
     }),
     endedById: [...endedById.values()],
+    liveByNeeds: [...liveByNeeds].map(([key, live]) => `${key}: ${live}`).sort(),
     queueByKey: [...queueByKey.values()].map(describeQueue),
     timers: inOrder(timers, isDueEarlier).map(describeTimer),
   });

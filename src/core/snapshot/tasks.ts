@@ -5,6 +5,7 @@ import type { AgentId, ProjectId } from "../../ids.ts";
 import type { EndedTask } from "../../state/ended-task.ts";
 import { costEstimate } from "../../state/estimate.ts";
 import type { TaskSpec } from "../../state/event.ts";
+import { countNeeds } from "../../state/queues.ts";
 import type { LiveTaskState, ProjectRow, SwarmState, TaskRow, UserRow } from "../../state/state.ts";
 import { attributesText, nobody, refOf } from "../../state/task-rows.ts";
 import type { Writable } from "../../state/writable.ts";
@@ -181,7 +182,8 @@ export class TaskReader {
     else this.#newestSequence = sequence;
   }
 
-  #count({ state, projectRow, userRow }: TaskRow): void {
+  #count({ state, projectRow, userRow, spec }: TaskRow): void {
+    countNeeds(this.#state, spec, 1);
     this.#state.counts[state] += 1;
     projectRow.counts[state] += 1;
     projectRow.live += 1;
