@@ -1,8 +1,8 @@
 // Loads an optional package at run time. Only the conveniences of an adapter need one: the adapters themselves know
 // the frameworks by the shapes of their values.
 //
-// A linked checkout (`npm link`) resolves names in its own folder, and the user's packages are elsewhere. So the folders
-// of the running program and of the working directory count too, in that order.
+// A linked checkout (`npm link`) resolves names in its own folder, and the user's packages are elsewhere. So the
+// folder of the running program counts too, and then the working directory.
 
 import { readFile, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
