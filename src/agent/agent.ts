@@ -27,7 +27,7 @@ import type { Transport } from "../transport/transport.ts";
 import type { Bundler } from "./bundler.ts";
 import type { Handler } from "./handler.ts";
 import type { AgentProfile, SessionNotice } from "./link.ts";
-import { abortSignal, callback, readerOf } from "./options.ts";
+import { abortSignal, callback, flag, readerOf } from "./options.ts";
 import { Runner, type RunnerCounts } from "./runner.ts";
 import { AgentSession } from "./session.ts";
 import type { SlotReport } from "./slot-usage.ts";
@@ -58,6 +58,9 @@ export interface AgentOptions {
    *  group, else none. */
   readonly group?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** False: the journal gets class and code of a handler's error, without its text, which may quote the payload.
+   *  The agent's logger still gets the text. Default true. */
+  readonly errorText?: boolean;
   /** Stops the agent, as `stop()` does. */
   readonly signal?: AbortSignal;
 }
@@ -217,6 +220,7 @@ class LinkedAgent implements Agent {
     this.#runner = new Runner({
       slots: this.#slots,
       handler: options.handler,
+      reportsErrorText: options.errorText !== false,
       maxConcurrent: profile.maxConcurrent,
       clock,
       log,
@@ -344,6 +348,7 @@ const sharedRules = {
   role: shape.role,
   type: shape.type,
   labels: labelsSchema,
+  errorText: flag,
   signal: abortSignal,
 };
 
@@ -392,6 +397,7 @@ function profileOf(options: AgentOptions, random: Random): AgentProfile {
     maxConcurrent = 1,
     handler: _,
     signal: __,
+    errorText: ___,
     ...rest
   } = options;
   return { ...rest, id, maxConcurrent };

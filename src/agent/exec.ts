@@ -11,9 +11,11 @@
 // KILL. When the command has ended, KILL ends its remaining processes. When this process is gone, even by kill
 // -9, a watcher in the group sends KILL. The watcher is a shell that reads from a pipe; this process holds the
 // only write end. The watcher starts before the command, so no moment is unguarded. A shell around both waits
-// for the command, then ends and reaps the watcher, because a container may have no init to reap it.
+// for the command, then ends and reaps the watcher, because a container may have no init to reap it. On Linux,
+// processes that left the group end as well (marked-processes.ts).
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
@@ -22,6 +24,7 @@ import { tailOf } from "../cut-text.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { textEmitter } from "./chunk-buffer.ts";
+import { execEnvironment } from "./exec-environment.ts";
 import {
   type Handler,
   type HandlerContext,
@@ -30,6 +33,7 @@ import {
   InvalidInputError,
 } from "./handler.ts";
 import { type HoldScopeOption, holdScope, type InfrastructureErrorOptions } from "./hold-options.ts";
+import { killMarked, MARK_VARIABLE } from "./marked-processes.ts";
 import { readerOf, text } from "./options.ts";
 import { textOrBase64 } from "./result-text.ts";
 
@@ -38,9 +42,9 @@ export interface ExecOptions {
   readonly command: string;
   /** Working directory. Default: this process's. */
   readonly cwd?: string;
-  /** Environment. Default: this process's. `WAGGLE_TASK_ID`, `WAGGLE_ATTEMPT`, `WAGGLE_KIND`, `WAGGLE_PROJECT`,
-   *  `WAGGLE_USER` and `WAGGLE_TOKENS_FD` (always 4) are added; for a task with a trace also `TRACEPARENT` and
-   *  `TRACESTATE`. */
+  /** Environment. Default: PATH, HOME, LANG, TMPDIR and `WAGGLE_…` of this process. These are added:
+   *  `WAGGLE_TASK_ID`, `WAGGLE_ATTEMPT`, `WAGGLE_KIND`, `WAGGLE_PROJECT`, `WAGGLE_USER`, `WAGGLE_RUN`, and
+   *  `WAGGLE_TOKENS_FD` (always 4). For a task with a trace also `TRACEPARENT` and `TRACESTATE`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** What exit code 75 with a time puts on hold. Default `agent`. */
   readonly holdScope?: HoldScopeOption;
@@ -63,27 +67,46 @@ export function execHandler(given: ExecOptions): Handler {
   const options = readOptions("execHandler", given);
   return async (task, context) => {
     context.signal.throwIfAborted();
-    const child = await launch(options, task);
-    const run = new CommandRun(child, context, { isStreamed: task.stream, holdScope: options.holdScope });
+    const mark = randomUUID();
+    const child = await launch(options, task, mark);
+    const { holdScope } = options;
+    const run = new CommandRun(child, context, { mark, isStreamed: task.stream, holdScope });
     return await run.outcome(task.bytes());
   };
 }
 
 /** A shell script. `$1` is the command; all of its processes end with this process. Descriptor 3 is the pipe, closed
  *  for the command itself. TERM is for the command: the outer shell continues until the command has ended. */
-export const guardedCommand = `trap : TERM
-{ trap '' TERM; read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 4>&- &
-sh -c "$1" 3<&-
+const guarded = ({ atLoss = "", variables = "" } = {}) => `trap : TERM
+{ trap '' TERM; read -r _; ${atLoss}kill -KILL 0; } <&3 >/dev/null 2>&1 4>&- &
+${variables}sh -c "$1" 3<&-
 code=$?
 { kill -KILL $!; wait; } 2>/dev/null
 exit $code`;
 
+export const guardedCommand = guarded();
+
+/** As `guardedCommand`. `$2` is the mark of the command and its processes, which ends those outside the group. The
+ *  shell and the watcher have no mark. */
+const markedCommand = guarded({
+  atLoss: `for round in 1 2 3 4 5; do
+  left=$(grep -lsF "${MARK_VARIABLE}=$2" /proc/[0-9]*/environ | tr -dc '0-9\\n')
+  [ -n "$left" ] || break
+  kill -KILL $left
+done; `,
+  variables: `${MARK_VARIABLE}="$2" `,
+});
+
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** @throws InfrastructureError when the system cannot start a process */
-async function launch({ command, cwd, env = process.env }: ExecOptions, task: HandlerTask): Promise<Child> {
+async function launch(
+  { command, cwd, env = execEnvironment(process.env) }: ExecOptions,
+  task: HandlerTask,
+  mark: string,
+): Promise<Child> {
   try {
-    const child = spawn("sh", ["-c", guardedCommand, "sh", command], {
+    const child = spawn("sh", ["-c", markedCommand, "sh", command, mark], {
       detached: true,
       stdio: ["pipe", "pipe", "pipe", "pipe", "pipe"],
       env: { ...env, ...taskEnvironment(task) },
@@ -122,12 +145,15 @@ function taskEnvironment(task: HandlerTask): Record<string, string> {
 }
 
 interface RunOptions {
+  /** Finds processes of the command outside its group. */
+  readonly mark: string;
   readonly isStreamed: boolean;
   readonly holdScope: HoldScopeOption | undefined;
 }
 
 class CommandRun {
   readonly #child: Child;
+  readonly #mark: string;
   readonly #context: HandlerContext;
   readonly #emitText: ((bytes: Uint8Array) => void) | undefined;
   readonly #holdScope: HoldScopeOption | undefined;
@@ -140,8 +166,9 @@ class CommandRun {
   #hasExited = false;
   #isBeyondUs = false;
 
-  constructor(child: Child, context: HandlerContext, { isStreamed, holdScope: scope }: RunOptions) {
+  constructor(child: Child, context: HandlerContext, { mark, isStreamed, holdScope: scope }: RunOptions) {
     this.#child = child;
+    this.#mark = mark;
     this.#context = context;
     this.#emitText = isStreamed ? textEmitter(context.emit) : undefined;
     this.#holdScope = scope;
@@ -178,10 +205,11 @@ class CommandRun {
     return { code, signal: killedBy };
   }
 
-  /** The command has ended: remaining processes of its group, including the watcher, must not outlive the
-   *  attempt. Processes outside the group may hold the output open; they get a moment to finish. */
+  /** The command has ended: its remaining processes, including the watcher, must not outlive the attempt. Processes
+   *  that cannot be ended may hold the output open; they get a moment to finish. */
   #cleanUp(): void {
     this.#signalGroup("SIGKILL");
+    if (this.#child.pid !== undefined) killMarked(this.#mark, this.#child.pid);
     this.#hasExited = true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
@@ -211,7 +239,7 @@ class CommandRun {
       case 127:
         throw new InfrastructureError(`the shell did not find the command (exit 127): ${said}`, ofThisAgent);
       default:
-        throw new Error(`${describeExit({ code, signal })}${said === "" ? "" : `: ${said}`}`);
+        throw new CommandError(describeExit({ code, signal }), said);
     }
   }
 
@@ -294,6 +322,16 @@ class CommandRun {
       `processes left by the command (process group ${group}) run as another user, so this process cannot end them: ` +
         "they go on",
     );
+  }
+}
+
+/** Also a command's exit has a code, `exit 3`, for reports without error text. */
+class CommandError extends Error {
+  readonly code: string;
+
+  constructor(exit: string, said: string) {
+    super(said === "" ? exit : `${exit}: ${said}`);
+    this.code = exit;
   }
 }
 

@@ -31,12 +31,14 @@ import { argument } from "./options.ts";
 import { resultText } from "./result-text.ts";
 import { refusalOf } from "./slot-refusal.ts";
 import type { AcquireOptions, AcquiringAttempt, Slot, Slots } from "./slots.ts";
-import { isA, lineOf, textOf, wordsOf } from "./words.ts";
+import { classAndCodeOf, isA, lineOf, textOf, wordsOf } from "./words.ts";
 import { infrastructureErrorIn } from "./wrapped-error.ts";
 
 export interface RunnerDeps {
   readonly handler: Handler;
   readonly slots: Slots;
+  /** False: reports hold class and code of an error alone. The agent's logger gets the text in any case. */
+  readonly reportsErrorText: boolean;
   /** Maximum number of concurrent handlers, at least 1. */
   readonly maxConcurrent: number;
   readonly clock: Clock;
@@ -395,10 +397,10 @@ class Attempt implements RunningAttempt {
 
   #failure(error: unknown): Verdict {
     const outcome = this.#classOf(error);
-    const end = { outcome, error: this.#explain(error), hold: this.#holdOf(outcome, error) };
+    const end = { outcome, error: this.#explain(error, wordsOf), hold: this.#holdOf(outcome, error) };
     if (end.outcome !== "aborted")
       this.#shared.failures.note((fields) => this.#tellLogger("warn", failureText(end), fields));
-    return end;
+    return this.#deps.reportsErrorText ? end : { ...end, error: this.#explain(error, classAndCodeOf) };
   }
 
   /** The logger is user code as well, and may throw. */
@@ -435,9 +437,9 @@ class Attempt implements RunningAttempt {
     return infrastructureErrorIn(error) === undefined ? "failed" : "infrastructure";
   }
 
-  #explain(error: unknown): string {
+  #explain(error: unknown, describe: (error: unknown) => string): string {
     if (this.#abortedFor !== undefined) return whyAborted[this.#abortedFor];
-    return wordsOf(infrastructureErrorIn(error) ?? error);
+    return describe(infrastructureErrorIn(error) ?? error);
   }
 }
 

@@ -18,6 +18,22 @@ export function wordsOf(thrown: unknown): string {
   return head.trim() === "" ? "an error without a message was thrown" : head;
 }
 
+/** Class and code of a value thrown by a handler, without its text: `TypeError`, `Error (ECONNRESET)`. Text of user
+ *  code that looks like neither is left out. */
+export function classAndCodeOf(thrown: unknown): string {
+  const name = attempted(
+    () => (isError(thrown) ? String(thrown.name) : (nameOfClass(thrown) ?? "")),
+    () => "",
+  );
+  const code: unknown = attempted(
+    () => (isError(thrown) ? Reflect.get(thrown, "code") : undefined),
+    () => undefined,
+  );
+  const what = /^[A-Za-z_$][\w$]{0,63}$/.test(name) ? name : "Error";
+  const isCode = (typeof code === "string" || typeof code === "number") && /^[\w .-]{1,64}$/.test(`${code}`);
+  return isCode ? `${what} (${code})` : what;
+}
+
 /** Any value as text: a string as is, an error as its message, the rest as shown by `console.log`. */
 export function textOf(value: unknown): string {
   const text = attempted(

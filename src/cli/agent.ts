@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { loadA2aClient } from "../adapters/a2a/load-sdk.ts";
 import type { Agent, AgentOptions } from "../agent/agent.ts";
 import { execHandler } from "../agent/exec.ts";
+import { execEnvironment } from "../agent/exec-environment.ts";
 import type { Handler } from "../agent/handler.ts";
 import type { HoldScopeOption } from "../agent/hold-options.ts";
 import { httpHandler } from "../agent/http.ts";
@@ -13,17 +14,21 @@ import { NAME_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { counted, formatCount } from "./format.ts";
+import { headersIn, urlIn } from "./http-files.ts";
 import { joinAgent } from "./join-agent.ts";
 import { tokenIn } from "./token-file.ts";
 import { UsageError } from "./usage-error.ts";
-import { kindList, labelMap, plainName, subjectToken, wholeNumber } from "./values.ts";
+import { kindList, labelMap, plainName, subjectToken, variableList, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 import { packageVersion } from "./version.ts";
 
 interface AgentFlags {
   readonly kind?: readonly string[];
   readonly exec?: string;
+  readonly env?: readonly string[];
   readonly http?: string;
+  readonly httpUrlFile?: string;
+  readonly httpHeaderFile?: string;
   readonly mcp?: string;
   readonly tool?: string;
   readonly a2a?: string;
@@ -37,6 +42,8 @@ interface AgentFlags {
   readonly type?: string;
   readonly group?: string;
   readonly label?: Readonly<Record<string, string>>;
+  /** False with --no-error-text. */
+  readonly errorText: boolean;
 }
 
 export function agentCommand(program: Program): Command {
@@ -52,7 +59,14 @@ export function agentCommand(program: Program): Command {
       kindList,
     )
     .option("--exec <command>", "command that runs each attempt, through sh -c")
+    .option(
+      "--env <name>",
+      "environment variable that the command gets besides PATH, HOME, LANG, TMPDIR and WAGGLE_…; may be repeated",
+      variableList,
+    )
     .option("--http <url>", "URL that receives each attempt as an HTTP POST")
+    .option("--http-url-file <file>", "file with that URL, for a URL that holds a key")
+    .option("--http-header-file <file>", "file with headers of each request, one `Name: value` per line")
     .option("--mcp <command>", "command of an MCP server, through sh -c: runs once for all attempts")
     .option("--tool <name>", "tool of the MCP server that runs each attempt. Required with --mcp")
     .option("--a2a <url>", "URL of an A2A 1.0 agent that runs each attempt, without the path of its card")
@@ -91,6 +105,10 @@ export function agentCommand(program: Program): Command {
       "label that tasks may need (`submit --need`), and that status shows; may be repeated",
       labelMap,
     )
+    .option(
+      "--no-error-text",
+      "report class and code of an error alone: its text may quote the payload, and is journaled",
+    )
     .addHelpText("after", examples)
     .action((flags: AgentFlags, command: Command) =>
       runVerb(program, command, (context) => agent(context, flags), { logLevel: "info", logIsData: true }),
@@ -100,6 +118,7 @@ export function agentCommand(program: Program): Command {
 const examples = `
 --exec runs the command once per attempt: payload on standard input, result on standard output.
 Exit code 0: completed, 65: invalid input, 75: infrastructure, any other code: failed.
+The command gets PATH, HOME, LANG, TMPDIR and WAGGLE_… of this environment, and what --env names.
 With code 75 and "retry-after: 30" as the last line of its output, the agent is on hold for 30 s.
 
 --http posts the payload to the URL once per attempt. 2xx: completed, 400 and 422: invalid input,
@@ -124,6 +143,8 @@ Examples:
   $ waggle agent --kind count --exec 'wc -w' --max-concurrent 4
   $ waggle agent --kind review,summary --http http://127.0.0.1:8000/run --id reviewer-1 --role senior
   $ waggle agent --kind ask --type gpt --exec 'ask-model > answer; cat answer; wc -w < answer >&4'
+  $ waggle agent --kind ask --exec ./ask-model --env MODEL_API_KEY --no-error-text
+  $ waggle agent --kind ask --http-url-file endpoint.url --http-header-file endpoint.headers
   $ waggle agent --kind search --mcp 'npx -y some-mcp-server' --tool search --max-concurrent 4
   $ waggle agent --kind plan --a2a http://127.0.0.1:41241 --skill plan --max-concurrent 4
   $ waggle agent --kind train --exec './train.sh' --type gpu-a100 --label zone=b`;
@@ -175,18 +196,29 @@ function holdScopeIn(given: string): HoldScopeOption {
 
 /** @throws UsageError; InvalidConfigError and MissingPackageError for an MCP server or an A2A agent */
 async function handlerOf(flags: AgentFlags, { logger, shell, signal }: VerbContext): Promise<Work> {
-  const { kind, exec, http, mcp, tool, a2a, skill, tokenFile, holdScope } = flags;
+  const { kind, exec, env, httpUrlFile, httpHeaderFile, mcp, tool, a2a, skill, tokenFile, holdScope } = flags;
   const missing = (what: string) => new UsageError(`${what}; see waggle agent --help`);
   if (kind === undefined) throw missing("--kind KIND is required: the kinds that the agent serves");
-  if ([exec, http, mcp, a2a].filter((way) => way !== undefined).length > 1)
-    throw missing("--exec, --http, --mcp and --a2a exclude each other");
+  if ([exec, flags.http, httpUrlFile, mcp, a2a].filter((way) => way !== undefined).length > 1)
+    throw missing("--exec, --http, --http-url-file, --mcp and --a2a exclude each other");
+  const http = httpUrlFile === undefined ? flags.http : urlIn(httpUrlFile, shell.cwd);
+  if (env !== undefined && exec === undefined) throw missing("--env NAME needs --exec COMMAND");
+  if (httpHeaderFile !== undefined && http === undefined)
+    throw missing("--http-header-file FILE needs --http URL or --http-url-file FILE");
   if ((mcp === undefined) !== (tool === undefined))
     throw missing("--mcp COMMAND and --tool NAME need each other");
   if (a2a === undefined && (skill !== undefined || tokenFile !== undefined))
     throw missing("--skill SKILL and --token-file FILE need --a2a URL");
   const scope = holdScope === undefined ? {} : { holdScope };
-  if (exec !== undefined) return { handler: execHandler({ command: exec, ...scope }) };
-  if (http !== undefined) return { handler: httpHandler({ url: http, ...scope }) };
+  if (exec !== undefined) {
+    const unset = env?.find((name) => shell.env[name] === undefined);
+    if (unset !== undefined) throw missing(`--env ${unset}: the environment has no ${unset}`);
+    return { handler: execHandler({ command: exec, env: execEnvironment(shell.env, env), ...scope }) };
+  }
+  if (http !== undefined) {
+    const headers = httpHeaderFile === undefined ? {} : { headers: headersIn(httpHeaderFile, shell.cwd) };
+    return { handler: httpHandler({ url: http, ...headers, ...scope }) };
+  }
   if (mcp !== undefined && tool !== undefined) {
     const { openMcpTool } = await (await import("../adapters/mcp/load-client.ts")).loadMcpClient();
     return await openMcpTool({ command: mcp, tool, version: packageVersion(), logger, signal });
@@ -201,10 +233,12 @@ async function handlerOf(flags: AgentFlags, { logger, shell, signal }: VerbConte
   );
 }
 
-function profileOf({ kind = [], id, maxConcurrent, prefetch, role, type, group, label }: AgentFlags) {
+function profileOf(flags: AgentFlags) {
+  const { kind = [], id, maxConcurrent, prefetch, role, type, group, label, errorText } = flags;
   return {
     kinds: kind,
     maxConcurrent,
+    errorText,
     ...(id === undefined ? {} : { id }),
     ...(prefetch === undefined ? {} : { prefetch }),
     ...(role === undefined ? {} : { role }),

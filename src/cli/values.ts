@@ -43,6 +43,12 @@ export function parseFrom(text: string): number | Date | "start" {
   );
 }
 
+/** Names of environment variables, one per flag. @throws InvalidArgumentError */
+export function variableList(text: string, before: readonly string[] = []): readonly string[] {
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(text)) return [...before, text];
+  throw new InvalidArgumentError("the name of an environment variable is required, like OPENAI_API_KEY.");
+}
+
 /** A parser of whole numbers within bounds. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {

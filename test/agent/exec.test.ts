@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type ExecOptions, execHandler } from "../../src/agent/exec.ts";
+import { execEnvironment } from "../../src/agent/exec-environment.ts";
 import { InfrastructureError, InvalidInputError } from "../../src/agent/handler.ts";
 import { limits } from "../../src/limits.ts";
 import { processes } from "../support/processes.ts";
@@ -26,6 +27,27 @@ function run(command: string, task: Parameters<typeof aTask>[0] = {}, more: Part
 describe("a command", () => {
   it("gets the payload on stdin and gives the result on stdout", async () => {
     expect(await run("wc -w", { payload: "one two three" })).toMatch(/^\s*3\n$/);
+  });
+
+  it("gets no secret of the agent's environment that nobody named", async () => {
+    const env = {
+      PATH: process.env.PATH,
+      NATS_CREDS: "s3cret",
+      MODEL_KEY: "k3y",
+      WAGGLE_SWARM: "w",
+      LANG: "C",
+    };
+    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+    try {
+      const printed = String(await run("env"));
+      expect(printed).not.toMatch(/s3cret|k3y|NATS_/);
+      expect(printed).toMatch(/^WAGGLE_SWARM=w$/m);
+      expect(printed).toMatch(/^PATH=/m);
+      const named = execEnvironment(env, ["MODEL_KEY", "NATS_CREDS"]);
+      expect(String(await run("env", {}, { env: named }))).toMatch(/s3cret[\s\S]*k3y|k3y[\s\S]*s3cret/);
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   it("gets bytes where the payload is base64, and gives bytes where stdout is no UTF-8", async () => {
@@ -246,6 +268,42 @@ describe("an attempt's processes", () => {
     expect(performance.now() - startedAt).toBeLessThan(limits.execKillGraceMs + 2_000);
   });
 
+  it.runIf(process.platform === "linux")("that left the group end with the attempt", async () => {
+    const daemon = join(folder, "daemon");
+    const sleeper = `setsid sh -c "setsid sh -c 'echo \\$\\$ > ${daemon}; exec sleep 300' &" &`;
+    const ended = run(`${sleeper} while [ ! -s ${daemon} ]; do sleep 0.02; done; echo done`);
+    expect(await ended).toBe("done\n");
+    const pid = await pidIn(daemon);
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+
+  it.runIf(process.platform === "linux")("that left the group end with an aborted attempt", async () => {
+    const daemon = join(folder, "daemon-of-aborted");
+    const abort = new AbortController();
+    const command = `trap '' TERM; setsid sh -c 'echo $$ > ${daemon}; exec sleep 300' & while :; do sleep 0.05; done`;
+    const ended = execHandler({ command })(aTask(), aContext({ signal: abort.signal })) as Promise<unknown>;
+    const pid = await pidIn(daemon);
+    expect(isAlive(pid)).toBe(true);
+    abort.abort(new Error("revoked"));
+    await expect(ended).rejects.toThrow("revoked");
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+
+  it.runIf(process.platform === "linux")(
+    "that left the group are gone after kill -9 of the agent",
+    async () => {
+      const daemon = join(folder, "daemon-of-killed");
+      const command = `setsid sh -c 'echo $$ > ${daemon}; exec sleep 300' & sleep 300`;
+      const entry = fileURLToPath(new URL("exec-agent.mjs", import.meta.url));
+      const agent = spawn(process.execPath, ["--import", "tsx", entry, command], { stdio: "inherit" });
+      const pid = await pidIn(daemon);
+      expect(isAlive(pid)).toBe(true);
+      agent.kill("SIGKILL");
+      await once(agent, "exit");
+      await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false);
+    },
+  );
+
   it.each([
     ["that goes on", ""],
     ["that ignores being told", "trap '' TERM HUP INT;"],
@@ -277,6 +335,8 @@ async function pidIn(file: string): Promise<number> {
     watcher.close();
   }
 }
+
+const isAlive = (pid: number) => processes().some((row) => row.pid === pid && row.state !== "Z");
 
 /** True if a process of the group runs; zombies do not count. */
 function groupExists(group: number): boolean {

@@ -22,6 +22,7 @@ async function endsOf(handler: Handler, log = silentLogger) {
   const ends: AttemptEnd[] = [];
   const reports: ProgressReport[] = [];
   const runner = new Runner({
+    reportsErrorText: true,
     agent: "a1",
     tracing: undefined,
     handler,

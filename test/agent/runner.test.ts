@@ -42,7 +42,7 @@ function orders(count: number): AttemptOrder[] {
   return Array.from({ length: count }, (_, at) => anOrder({ key: `life.${at + 1}`, task: `t${at + 1}` }));
 }
 
-function start(handler: Handler, maxConcurrent = 4, log = silentLogger) {
+function start(handler: Handler, maxConcurrent = 4, log = silentLogger, reportsErrorText = true) {
   const clock = new ManualClock();
   const ends: AttemptEnd[] = [];
   const messages: number[] = [];
@@ -51,6 +51,7 @@ function start(handler: Handler, maxConcurrent = 4, log = silentLogger) {
   const slotOrders: SessionOrder[] = [];
   const slots = new Slots({ agent: "a1", clock, tell: (order) => slotOrders.push(order) });
   const runner = new Runner({
+    reportsErrorText,
     agent: "a1",
     tracing: undefined,
     handler,
@@ -80,6 +81,35 @@ async function endOf(
   expect(ends).toHaveLength(1);
   return ends[0] as AttemptEnd;
 }
+
+describe("without error text", () => {
+  class QuotaError extends Error {
+    override readonly name = "QuotaError";
+    readonly code = "E_QUOTA";
+  }
+  it.each<[string, unknown, string]>([
+    ["an error", new Error("payload: 4711"), "Error"],
+    ["an error with a class and a code", new QuotaError("payload: 4711"), "QuotaError (E_QUOTA)"],
+    ["invalid input", new InvalidInputError("payload: 4711"), "InvalidInputError"],
+    ["a code that is text", Object.assign(new Error("x"), { code: "payload: 4711!" }), "Error"],
+    ["a name that is text", Object.assign(new Error("x"), { name: "payload 4711" }), "Error"],
+    ["a string", "payload: 4711", "String"],
+  ])("keeps class and code alone of %s, and logs the text", async (_name, thrown, kept) => {
+    const { warnings, logger } = aLogger();
+    const { runner, ends } = start(
+      () => {
+        throw thrown;
+      },
+      4,
+      logger,
+      false,
+    );
+    runner.run([anOrder()]);
+    await settled();
+    expect(ends[0]?.error).toBe(kept);
+    expect(warnings.join()).not.toBe("");
+  });
+});
 
 describe("what a handler returns", () => {
   it.each<[string, unknown, Partial<AttemptEnd>]>([

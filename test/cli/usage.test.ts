@@ -138,6 +138,31 @@ describe("a command line that makes no sense", () => {
     ["words in place of a file", ["submit", "--kind", "k", "hello"], "--text 'hello'"],
     ["an id for many", ["submit", "@tasks.ndjson", "--id", "x"], "--id requires a single task"],
     ["--watch for many", ["submit", "-", "--watch"], "--watch requires a single task"],
+    [
+      "a variable that is not set",
+      ["agent", "--kind", "k", "--exec", "cat", "--env", "NOT_SET"],
+      "--env NOT_SET: the environment has no NOT_SET",
+    ],
+    [
+      "a variable with a value",
+      ["agent", "--kind", "k", "--exec", "cat", "--env", "A=b"],
+      "the name of an environ",
+    ],
+    [
+      "variables of no command",
+      ["agent", "--kind", "k", "--http", "http://x", "--env", "PATH"],
+      "needs --exec",
+    ],
+    [
+      "headers of no URL",
+      ["agent", "--kind", "k", "--exec", "cat", "--http-header-file", "h"],
+      "needs --http",
+    ],
+    [
+      "a URL file that is absent",
+      ["agent", "--kind", "k", "--http-url-file", "absent"],
+      "cannot read absent",
+    ],
     ["an agent without a kind", ["agent", "--exec", "cat"], "--kind KIND"],
     ["an agent that does nothing", ["agent", "--kind", "k"], "--mcp COMMAND or --a2a URL"],
     ["an MCP server without a tool", ["agent", "--kind", "k", "--mcp", "x"], "--mcp COMMAND and --tool NAME"],

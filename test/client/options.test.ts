@@ -289,6 +289,7 @@ const swarmCalls: Calls<Swarm> = {
         role: wrong.name,
         type: wrong.name,
         labels: [null, 5, [], { a: 5 }],
+        errorText: [null, 5, "yes", {}],
         signal: wrong.signal,
       },
       (to, given) => to.agent(given),
