@@ -160,8 +160,17 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
           with swarm.acquire("gpu"): say(swarm.query("status")["resources"][0]["inUse"])
           try: swarm.acquire("nothing")
           except w.WaggleError as error: say(error.code)
+          swarm.acquire("gpu").release(retry_after=0.2, reason="429")
+          hold = swarm.query("status")["holds"][0]
+          say(hold["name"], hold["by"], hold["reason"])
+          swarm.acquire("gpu").release()
     `);
-    expect(printed).toEqual([["WAGGLE_ACQUIRE_TIMED_OUT"], [1], ["WAGGLE_UNKNOWN_RESOURCE"]]);
+    expect(printed).toEqual([
+      ["WAGGLE_ACQUIRE_TIMED_OUT"],
+      [1],
+      ["WAGGLE_UNKNOWN_RESOURCE"],
+      ["gpu", "agent", "429"],
+    ]);
   });
 
   it("says what slots are for, touches them, and settles their tokens", async () => {

@@ -10,7 +10,8 @@ const AGENTS = 4;
 const KEYS = 8;
 const TASKS = 1_000;
 
-/** @param waiting tasks beside those that run; negative: so many places are free · @returns the share of tasks that run where their key ran last */
+/** @param waiting tasks beside those that run; negative: so many places are free
+ *  @returns the share of tasks that run where their key ran last */
 function hits({ capacity, waiting, seed }: { capacity: number; waiting: number; seed: string }): number {
   const random = new SeededRandom(seed);
   const turns = new Turns();

@@ -156,10 +156,12 @@ class Slot:
         """Starts the idle time anew: call it a few times per idle time. @returns whether the slots are held"""
         return self.agent.ask("touch", {"handle": self.handle})["state"] == "held"
 
-    def release(self):
-        """Idempotent. @raises WaggleError when no leader answers"""
+    def release(self, *, retry_after=None, reason=""):
+        """Idempotent. `retry_after`, seconds: the provider refused the work, and its resources go on hold before the slots are
+        free. @raises WaggleError when no leader answers"""
+        refused = {} if retry_after is None else {"refused": {"forMs": round(retry_after * 1000), "reason": reason[:1024]}}
         if self.agent.slots.pop(self.handle, None):
-            self.agent.ask("release", {"handle": self.handle, **self.usage})
+            self.agent.ask("release", {"handle": self.handle, **self.usage, **refused})
 
     def __enter__(self):
         return self
