@@ -30,6 +30,7 @@ export type WaggleErrorCode =
   | "WAGGLE_OUTCOME_UNKNOWN"
   | "WAGGLE_STALE_TOKEN"
   | "WAGGLE_FORBIDDEN"
+  | "WAGGLE_UNAUTHORIZED"
   | "WAGGLE_FENCED"
   | "WAGGLE_GONE"
   | "WAGGLE_AUDIT_TRIMMED"
@@ -159,6 +160,13 @@ export class NoBrokerError extends UnreachableError {}
 /** The server does not permit this user an operation that the journal needs. Repeating the operation does not help. */
 export class ForbiddenError extends UnreachableError {
   override readonly code = "WAGGLE_FORBIDDEN";
+}
+
+/** The server refuses the credentials, which it accepted before: they were revoked, or have expired. */
+export class UnauthorizedError extends WaggleError {
+  constructor(message: string, options: WaggleErrorOptions = {}) {
+    super("WAGGLE_UNAUTHORIZED", message, options);
+  }
 }
 
 /** True for an error of a server that may answer later. A missing permission stays missing. */

@@ -207,6 +207,11 @@ export const limits = {
   pushItemOverheadBytes: 512,
   /** Bytes of the key of the attempts' tokens: as many as its HMAC has. */
   tokenKeyBytesMin: 32,
+  /** How long a server may refuse credentials that it accepted before, until the connection ends. A server that is
+   *  being replaced may refuse them for a moment. */
+  unauthorizedMs: 15_000,
+  /** Longest time between two refusals that count as one: several reconnects, at their slowest. */
+  unauthorizedGapMs: 15_000,
   agentsMax: 10_000,
   /** Remembered fenced sessions of an agent: more than the processes started under a shared id by mistake. */
   fencedIncarnationsMax: 8,

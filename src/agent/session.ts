@@ -320,7 +320,7 @@ export class AgentSession implements SessionLink {
         if (status === "closed")
           subscriber.next({
             type: "FAILED",
-            error: new UnreachableError("the agent's connection was closed"),
+            error: transport.closedBy ?? new UnreachableError("the agent's connection was closed"),
           });
         if (status !== "connected") return;
         this.#hurry$.next();

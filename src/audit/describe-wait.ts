@@ -54,6 +54,8 @@ export function describeObstacle(
     case "on-hold":
       return holdText(obstacle, timeText);
     case "none-eligible":
+      if (Object.keys(obstacle.counts).join() === "not-granted")
+        return "No agent of its kind is granted the project; an operator grants it to a group with `waggle grant set GROUP --project NAME`, or start an agent in another group";
       return `No agent of its kind is eligible now: ${reasons(obstacle.counts)}; ${firstFrom(obstacle.until, timeText)}start another agent of its kind`;
     case "room-kept":
       return keptText(obstacle);

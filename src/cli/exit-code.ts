@@ -26,7 +26,7 @@ export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
   [exitCodes.taskFailed, "a task failed"],
   [
     exitCodes.rejected,
-    "rejected: backpressure, no capable agent, unknown, conflict, journal in use, no standby, id taken by a later agent, not permitted",
+    "rejected: backpressure, no capable agent, unknown, conflict, journal in use, no standby, id taken by a later agent, not permitted, credentials revoked or expired",
   ],
   [exitCodes.waitTimedOut, "the wait timed out; the task continues"],
   [exitCodes.journalDamaged, "the journal is damaged"],
@@ -105,6 +105,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_AUDIT_TRIMMED":
     case "WAGGLE_STALE_TOKEN":
     case "WAGGLE_FORBIDDEN":
+    case "WAGGLE_UNAUTHORIZED":
       return exitCodes.rejected;
     case "WAGGLE_WAIT_TIMED_OUT":
     case "WAGGLE_ACQUIRE_TIMED_OUT":

@@ -161,12 +161,16 @@ async function lead(context: VerbContext, { metrics, tokenKey, onBroker }: Watch
     wasConnected = running.transport.status() === "connected";
     running.stop().catch(failed); // `closed` reports the end
   };
+  const stopWatching = running.transport.onStatus((status) => {
+    if (status === "closed" && running.transport.closedBy !== undefined) failed(running.transport.closedBy);
+  });
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
   try {
     const error = await Promise.race([coordinator.closed, stopFailed]);
     if (error !== undefined) throw error;
   } finally {
+    stopWatching();
     stopTelling();
     standingBy.unsubscribe();
     await running.stop();

@@ -8,6 +8,7 @@
 import { readFile } from "node:fs/promises";
 import {
   type Authenticator,
+  AuthorizationError,
   type ConnectionOptions,
   connect,
   createInbox,
@@ -18,11 +19,18 @@ import {
   nkeyAuthenticator,
   PermissionViolationError,
   type Status,
+  UserAuthenticationExpiredError,
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
 import { unreachable } from "../assert.ts";
 import { systemClock } from "../clock.ts";
-import { InvalidConfigError, InvalidMessageError, InvariantError, UnreachableError } from "../errors.ts";
+import {
+  InvalidConfigError,
+  InvalidMessageError,
+  InvariantError,
+  UnauthorizedError,
+  UnreachableError,
+} from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
 import { explainConnectFailure } from "./connect-failure.ts";
@@ -32,6 +40,7 @@ import { MutualProof } from "./mutual-proof.ts";
 import { ended, OpenRequests } from "./open-requests.ts";
 import { checkOutgoing, checkSubject } from "./outgoing.ts";
 import { ReconnectDelay } from "./reconnect-delay.ts";
+import { RefusedLogin } from "./refused-login.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
 import {
   describeAddress,
@@ -149,6 +158,8 @@ class WireTransport implements NatsTransport {
   #status: ConnectionStatus = "connected";
   #facts: ServerFacts;
   #closing: Promise<void> | undefined;
+  readonly #login = new RefusedLogin(() => systemClock.monotonicMs());
+  #closedBy: UnauthorizedError | undefined;
 
   constructor(connection: NatsConnection, options: WireOptions) {
     const { inboxPrefix = DEFAULT_INBOX_PREFIX, onError } = options;
@@ -205,6 +216,10 @@ class WireTransport implements NatsTransport {
       },
     });
     return { unsubscribe: () => subscription.unsubscribe() };
+  }
+
+  get closedBy(): UnauthorizedError | undefined {
+    return this.#closedBy;
   }
 
   onStatus(listener: (status: ConnectionStatus) => void): () => void {
@@ -301,10 +316,12 @@ class WireTransport implements NatsTransport {
       case "reconnect":
         if (!this.#isProven()) return this.#leaveStranger();
         this.#facts = factsOf(this.#connection);
+        this.#login.accepted();
         this.#become("connected");
         break;
       case "error":
         this.#complain(status.error);
+        if (isRefusedLogin(status.error) && this.#login.refused()) this.#leaveRefused(status.error);
         break;
       default:
         break; // pings, cluster changes and similar events do not change the status
@@ -315,6 +332,16 @@ class WireTransport implements NatsTransport {
   #leaveStranger(): void {
     this.#onError(notTheBroker(this.#options));
     void this.#connection.reconnect();
+  }
+
+  #leaveRefused(cause: Error): void {
+    if (this.#status === "closed") return;
+    this.#closedBy = new UnauthorizedError(
+      `NATS at ${describeAddress(this.#options)} refuses the credentials, which it accepted before (${cause.message}): ` +
+        "they were revoked or have expired. Get new ones from the operator of the server, and start again with them",
+      { cause },
+    );
+    void this.close();
   }
 
   #become(status: ConnectionStatus): void {
@@ -352,6 +379,10 @@ class WireMessage implements Message {
   get reply(): string | undefined {
     return this.#message.reply || undefined;
   }
+}
+
+function isRefusedLogin(error: Error): boolean {
+  return error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError;
 }
 
 const DEFAULT_INBOX_PREFIX = "_INBOX";

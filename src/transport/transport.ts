@@ -2,6 +2,7 @@
 // messages. Implementations: memory.ts (one process, for tests and simulation), nats.ts (any NATS server or the
 // development broker). Both pass one conformance suite: test/transport/conformance.ts.
 
+import type { WaggleError } from "../errors.ts";
 import type { Listeners } from "../listeners.ts";
 
 export interface Message {
@@ -70,6 +71,10 @@ export interface Transport {
   /** Calls `handler` for each message, in order of arrival. Restored after a reconnect. `*` matches one token,
    *  `>` the rest. `handler` must not throw. */
   subscribe(subject: string, handler: (message: Message) => void, options?: SubscribeOptions): Subscription;
+
+  /** Why the transport closed by itself: the server refuses credentials that it accepted before. Undefined before that,
+   *  and after `close`. */
+  readonly closedBy?: WaggleError | undefined;
 
   /** Calls `listener` at each change, not for the present status. Returns a function that removes the listener. */
   onStatus(listener: (status: ConnectionStatus) => void): () => void;

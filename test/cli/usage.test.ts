@@ -68,7 +68,7 @@ describe("help", () => {
     for (const exit of [0, 1, 2, 3, 4, 5, 6, 7, 130]) expect(stdout).toMatch(new RegExp(`^ +${exit}  `, "m"));
     const unbroken = stdout.replaceAll(/\s+/g, " ");
     expect(unbroken).toMatch(
-      / 5 rejected: .*journal in use, no standby, id taken by a later agent, not permitted 6 /,
+      / 5 rejected: .*journal in use, no standby, id taken by a later agent, not permitted, credentials revoked or expired 6 /,
     );
   });
 
