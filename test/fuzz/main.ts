@@ -1,0 +1,37 @@
+// `npm run fuzz`: sends malformed input to a development broker, a live coordinator and its dashboard. Exits 1 when a
+// process ends or does not answer.
+
+import { parseArgs } from "node:util";
+import { fuzz } from "./run.ts";
+
+const USAGE = `npm run fuzz -- [--broker N] [--coordinator N] [--dashboard N] [--seed N]
+
+  --broker       lines of the protocol, before and after the challenge (default 1000000)
+  --coordinator  messages at its subjects (default 1000000)
+  --dashboard    HTTP requests (default 100000)
+  --seed         of the inputs (default 1)
+
+  $ npm run fuzz -- --broker 20000 --coordinator 20000 --dashboard 2000 --seed 7`;
+
+const options = { broker: "1000000", coordinator: "1000000", dashboard: "100000", seed: "1" };
+const { values } = parseArgs({
+  options: Object.fromEntries(
+    Object.entries(options).map(([name, value]) => [name, { type: "string" as const, default: value }]),
+  ),
+});
+const count = (name: keyof typeof options) => Number(values[name]);
+const counts = {
+  broker: count("broker"),
+  coordinator: count("coordinator"),
+  dashboard: count("dashboard"),
+  seed: count("seed"),
+};
+if (Object.values(counts).some((each) => !Number.isSafeInteger(each) || each < 0)) {
+  process.stderr.write(`${USAGE}\n`);
+  process.exit(2);
+}
+await fuzz(counts, ({ target, inputs, tenthMiB, endMiB }) => {
+  process.stdout.write(
+    `${target}: ${inputs} inputs; ${tenthMiB} MiB after a tenth, ${endMiB} MiB at the end\n`,
+  );
+});
