@@ -128,6 +128,14 @@ const messages: readonly WireMessage[] = [
     answer: schemas.journalPageSchema,
   },
   {
+    name: "query-events",
+    subject: "project.{project}.query.events",
+    direction: "receive",
+    summary: "A page of a project's events.",
+    schema: schemas.eventsQuerySchema,
+    answer: schemas.journalPageSchema,
+  },
+  {
     name: "query-settings",
     subject: "project.{project}.query.settings",
     direction: "receive",

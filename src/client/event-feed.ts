@@ -35,6 +35,8 @@ export interface FeedOptions {
   /** Project of the events, or all projects (`_`). */
   readonly project: string;
   readonly start: PageStart;
+  /** With payloads and results. Events of all projects have them in any case. */
+  readonly contents: boolean;
   /** Continue after reaching the present. */
   readonly follow: boolean;
   /** A batch that exists: the present is at least this batch, even if a coordinator that answers lags. Default: 0 */
@@ -150,7 +152,8 @@ class Reading {
     const { reader, transport } = this.#deps;
     for (;;) {
       try {
-        return await reader.page(this.#options.project, this.#start, this.#options.signal);
+        const { project, contents, signal } = this.#options;
+        return await reader.page({ project, start: this.#start, contents }, signal);
       } catch (error) {
         const isHeldBack = error instanceof BackpressureError;
         if (!isHeldBack && !(mayOutlive && mayPass(error))) throw error;

@@ -96,7 +96,7 @@ async function* readEvents(
   const { project = NO_PROJECT, follow = false, contents = false } = options;
   const isWanted = eventFilter(options);
   const onBeyondEnd = (from: number) => requireInJournal(deps, { project, from }, signal);
-  for await (const batch of readBatches(deps, { project, start, follow, onBeyondEnd, signal }))
+  for await (const batch of readBatches(deps, { project, start, contents, follow, onBeyondEnd, signal }))
     for (const journaled of journaledIn(batch))
       if (isWanted(journaled.event))
         yield contents ? journaled : { ...journaled, event: withoutContents(journaled.event) as Event };
@@ -123,7 +123,7 @@ export async function* followProject(
 ): AsyncGenerator<JournaledEvent<Event>> {
   const ended = deps.aborts.linkedTo(signal, deps.closed);
   try {
-    const options = { project, start: { from }, follow: true, signal: ended.signal };
+    const options = { project, start: { from }, contents: true, follow: true, signal: ended.signal };
     for await (const batch of readBatches(deps, options)) yield* journaledIn(batch);
   } finally {
     ended.abort();

@@ -3,6 +3,7 @@
 // following.
 
 import type { z } from "zod";
+import { NO_PROJECT } from "../ids.ts";
 import { journalPageSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";
 import type { Asker, AskOptions } from "./asker.ts";
@@ -16,6 +17,15 @@ export type JournalBatch = JournalPage["batches"][number] & {
 /** Beginning of a page: a batch index, or an instant (ms since the Unix epoch). */
 export type PageStart = { readonly from: number } | { readonly since: number };
 
+/** What a page holds. */
+export interface PageRange {
+  /** Filter of the events; a page lists every batch. `_`: all events. */
+  readonly project: string;
+  readonly start: PageStart;
+  /** With payloads and results, which the whole journal always has. */
+  readonly contents: boolean;
+}
+
 export class JournalPages {
   readonly #asker: Asker;
   readonly #subjects: Subjects;
@@ -26,21 +36,21 @@ export class JournalPages {
     this.#subjects = subjects;
   }
 
-  /** @param project filter of the events; a page lists every batch. `_`: all events
-   *  @throws NoLeaderError, UnreachableError, JournalDamagedError, AuditTrimmedError, or the reason of `signal` */
-  async page(project: string, start: PageStart, signal?: AbortSignal): Promise<JournalPage> {
+  /** @throws NoLeaderError, UnreachableError, JournalDamagedError, AuditTrimmedError, or the reason of `signal` */
+  async page(range: PageRange, signal?: AbortSignal): Promise<JournalPage> {
     signal?.throwIfAborted();
-    const key = JSON.stringify({ project, ...start });
+    const key = JSON.stringify(range);
     let page = this.#pageByStart.get(key);
     if (page === undefined) {
-      page = this.#ask(project, start).finally(() => this.#pageByStart.delete(key));
+      page = this.#ask(range).finally(() => this.#pageByStart.delete(key));
       this.#pageByStart.set(key, page);
     }
     return signal === undefined ? await page : await untilAborted(page, signal);
   }
 
-  async #ask(project: string, start: PageStart, options: AskOptions = {}): Promise<JournalPage> {
-    const message = { v: 1, ...start };
+  async #ask({ project, start, contents }: PageRange, options: AskOptions = {}): Promise<JournalPage> {
+    const isWhole = project === NO_PROJECT;
+    const message = isWhole || !contents ? { v: 1, ...start } : { v: 1, ...start, withContent: true };
     const subject = this.#subjects.query(project, "journal");
     const question = { kind: "query", subject, message, schema: journalPageSchema } as const;
     return await this.#asker.ask(question, options);

@@ -471,7 +471,8 @@ export class SwarmClient implements Swarm {
       news: new JournalNews(shared),
       closed: this.#closed.signal,
       presentIdx: async (project, signal) =>
-        (await reader.page(project, { from: Number.MAX_SAFE_INTEGER }, signal)).last,
+        (await reader.page({ project, start: { from: Number.MAX_SAFE_INTEGER }, contents: false }, signal))
+          .last,
       leaderIdx: (project, signal) => this.#leaderIdx(project, signal),
     };
     this.#logs = new AttemptLogs(asker, subjects);

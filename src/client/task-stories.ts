@@ -218,7 +218,14 @@ export class TaskStories {
     const { aborts, closed } = this.#deps;
     const ended = aborts.linkedTo(signal, closed);
     try {
-      const reading = { project, start: { from }, knownIdx, follow: false, signal: ended.signal };
+      const reading = {
+        project,
+        start: { from },
+        knownIdx,
+        contents: true,
+        follow: false,
+        signal: ended.signal,
+      };
       yield* readBatches(this.#deps, reading);
       signal?.throwIfAborted();
       closed.throwIfAborted();

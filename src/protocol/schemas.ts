@@ -472,6 +472,10 @@ export const journalQuerySchema = z.object({
   since: instantSchema.optional(),
 });
 
+export const eventsQuerySchema = journalQuerySchema.extend({
+  withContent: z.boolean().optional().describe("with payloads and results; default false"),
+});
+
 // --- answers and pushes: leader → anyone ------------------------------------------------------------
 // What we send ourselves is typed here and not validated when sent; receivers parse it with these schemas.
 

@@ -18,7 +18,16 @@ export type ProjectVerb =
   | "set"
   | "pause"
   | "resume";
-export type QueryName = "status" | "task" | "tasks" | "explain" | "slots" | "log" | "journal" | "settings";
+export type QueryName =
+  | "status"
+  | "task"
+  | "tasks"
+  | "explain"
+  | "slots"
+  | "log"
+  | "events"
+  | "journal"
+  | "settings";
 export type AgentVerb =
   | "join"
   | "leave"

@@ -108,6 +108,22 @@ it("queries answer about the project of their subject alone", async () => {
   expect(settings).toMatchObject({ projects: [{ project: "blue" }], kinds: [], resources: [], rates: [] });
 });
 
+it("a project's events come without payloads and results, unless they are asked for", async () => {
+  const page = async (what: string, query: object = {}, project = "red") =>
+    await swarm.client.ask(`${subjects.prefix}.project.${project}.query.${what}`, { from: 1, ...query });
+  const text = async (...asked: Parameters<typeof page>) => JSON.stringify(await page(...asked));
+  const secret = "only for those who ask";
+  await swarm.client.submit([{ id: "secret", kind: "count", payload: secret }], {}, "red");
+  for (const what of ["events", "journal"] as const) {
+    expect(await text(what)).toContain('"id":"secret"');
+    expect(await text(what)).not.toContain(secret);
+    expect(await text(what, { withContent: true })).toContain(secret);
+    expect(await text(what, { withContent: true }, "blue")).not.toContain(secret);
+  }
+  expect(await text("journal", {}, "_")).toContain(secret);
+  expect(await page("events", {}, "_")).toMatchObject({ ok: false, field: "project" });
+});
+
 it("a page of the journal holds the events of its project, and every batch", async () => {
   const page = async (project: string) =>
     await swarm.client.ask(subjects.query(project, "journal"), { from: 1 });

@@ -17,6 +17,7 @@ import { encode } from "../../protocol/codec.ts";
 import type { Outcome } from "../../protocol/schemas.ts";
 import type { EndedTask } from "../../state/ended-task.ts";
 import type { Event, EventOf, TaskSpec } from "../../state/event.ts";
+import { withoutContents } from "../contents.ts";
 import { costOf, type JournalReads } from "./journal-reads.ts";
 
 /** A batch that repeated reads did not find. */
@@ -33,6 +34,8 @@ export interface AuditReaderDeps {
 
 /** A range of the journal. */
 export interface PageRange {
+  /** With payloads and results; default false. The whole journal, of project `_`, always has them. */
+  readonly withContent?: boolean;
   /** The project whose events are shown and whose budget pays; `_`: all. */
   readonly project: string;
   readonly from: BatchIndex;
@@ -206,13 +209,13 @@ function batchesIn(read: readonly ReadBatch[], { from, last }: PageRange): reado
 const shownToAll: readonly Event["type"][] = ["AssignmentsConfirmed", "TermStarted"];
 
 /** A batch with the events of one project, about tasks and settings. */
-function eventsOf(project: string, bytes: Uint8Array): Uint8Array {
+function eventsOf(project: string, bytes: Uint8Array, withContent: boolean): Uint8Array {
   const batch = decodeRecord(bytes);
   if (batch?.kind !== "batch") return bytes;
   const events = batch.events.filter(
     (event) => shownToAll.includes(event.type) || projectOf(event) === project,
   );
-  return encode({ ...batch, events });
+  return encode({ ...batch, events: withContent ? events : events.map(withoutContents) });
 }
 
 function notFound(idx: number): JournalDamagedError {
@@ -226,7 +229,7 @@ function notFoundYet(idx: number): MissingRecordsError {
 /** A page holds every batch, even without an event for its reader: indexes stay contiguous.
  *  @param changed indexes of batches that are not as they were written */
 function joinPage(
-  { project, from, last }: PageRange,
+  { project, from, last, withContent = false }: PageRange,
   batches: readonly Uint8Array[],
   changed: readonly number[],
 ): Uint8Array {
@@ -235,7 +238,7 @@ function joinPage(
   const parts: Uint8Array[] = [Buffer.from(head)];
   for (const [at, batch] of batches.entries()) {
     if (at > 0) parts.push(Buffer.from(","));
-    parts.push(project === NO_PROJECT ? batch : eventsOf(project, batch));
+    parts.push(project === NO_PROJECT ? batch : eventsOf(project, batch, withContent));
   }
   parts.push(Buffer.from("]}"));
   return Buffer.concat(parts);

@@ -28,7 +28,7 @@ import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
 import { explainQuerySchema, slotWaitsQuerySchema } from "../../protocol/explain-schemas.ts";
 import {
   type CodedError,
-  journalQuerySchema,
+  eventsQuerySchema,
   type StatusResponse,
   statusQuerySchema,
   taskQuerySchema,
@@ -216,7 +216,7 @@ export class Queries {
   #prepare(message: Message, view: View): (last: BatchIndex) => Answer {
     const what = message.subject.slice(message.subject.lastIndexOf(".") + 1);
     if (what === "log") return this.#logs.prepare(message, view.state);
-    if (what === "journal") return (last) => this.#page(message, view, last);
+    if (what === "journal" || what === "events") return (last) => this.#page(message, view, last);
     const answer = this.#answer(message, view, view.state.idx);
     if (answer instanceof Uint8Array)
       this.#budget.settle(projectOf(message), {
@@ -244,6 +244,7 @@ export class Queries {
           codedError("WAGGLE_NO_LEADER", "no leader answers, and only a leader asks agents for their logs"),
         );
       case "journal":
+      case "events":
         return this.#page(message, view, last);
       default:
         return encode(invalid(`query: ${headOf(what, 64)} is unknown`));
@@ -340,16 +341,17 @@ export class Queries {
   }
 
   async #page(message: Message, { reader, firstIdx }: View, last: BatchIndex): Promise<Uint8Array> {
-    const query = decode(message.data, journalQuerySchema);
+    const query = decode(message.data, eventsQuerySchema);
     if (!query.ok) return encode(query);
-    const { from, since } = query.value;
     const project = projectOf(message);
+    if (whatOf(message) === "events" && project === NO_PROJECT) return encode(noProject());
+    const { from, since, withContent = false } = query.value;
     const first = firstIdx();
     if (from !== undefined && from < first) return encode(trimmed(first));
     try {
       const start =
         since === undefined ? (from ?? first) : await reader.firstSince(since, { project, first, last });
-      return await reader.page({ project, from: batchIndex(start), last });
+      return await reader.page({ project, from: batchIndex(start), last, withContent });
     } catch (cause) {
       const isRefused = cause instanceof BackpressureError && this.#deps.leader() !== undefined;
       if (isRefused) this.#deps.reads.refused(project);
@@ -402,6 +404,10 @@ function projectOf({ subject }: Message): ProjectId {
 
 function whatOf({ subject }: Message): string {
   return subject.slice(subject.lastIndexOf(".") + 1);
+}
+
+function noProject(): CodedError {
+  return invalid("project: query.events is of one project; query.journal has the whole journal", "project");
 }
 
 function unreadable(cause: unknown): CodedError {
