@@ -11,6 +11,8 @@ export interface NamedServerOptions {
   readonly natsContext?: string | undefined;
   /** Take precedence over the URL and the context. */
   readonly credentials?: CredentialFiles | undefined;
+  /** True: a password or token may go to another machine without encryption. Default false. */
+  readonly insecure?: boolean | undefined;
   /** Supplies PATH and the home folder. Default: the process's environment. */
   readonly env?: Environment | undefined;
 }
@@ -38,20 +40,24 @@ export interface NamedServer {
 /** @returns undefined when no server is named. @throws InvalidConfigError when the named server is not usable */
 export async function findNamedServer(options: NamedServerOptions): Promise<NamedServer | undefined> {
   if (options.nats !== undefined) {
-    const address = withFiles(parseServerUrls(options.nats, "--nats or NATS_URL"), options.credentials);
+    const address = withFiles(parseServerUrls(options.nats, "--nats or NATS_URL"), options);
     return { address, inboxPrefix: undefined, sentence: `NATS at ${describeAddress(address)}` };
   }
   const context = await readNatsContext(options.natsContext, options.env ?? process.env);
   if (context === undefined) return undefined;
-  const address = withFiles(context.address, options.credentials);
+  const address = withFiles(context.address, options);
   const sentence = `NATS at ${describeAddress(address)}, from NATS context "${context.name}"`;
   return { address, inboxPrefix: context.inboxPrefix, sentence };
 }
 
-function withFiles(address: ServerAddress, files: CredentialFiles = {}): ServerAddress {
-  const { creds, nkey, tls } = files;
+function withFiles(
+  address: ServerAddress,
+  { credentials = {}, insecure = false }: Pick<NamedServerOptions, "credentials" | "insecure">,
+): ServerAddress {
+  const { creds, nkey, tls } = credentials;
   return {
     ...address,
+    ...(insecure ? { allowsPlainSecrets: true } : {}),
     ...(creds === undefined ? {} : { credentials: { kind: "creds", file: creds } }),
     ...(creds !== undefined || nkey === undefined ? {} : { credentials: { kind: "nkey-file", file: nkey } }),
     ...(tls === undefined

@@ -24,7 +24,8 @@ export async function openSwarm({
   logger,
   signal,
 }: Pick<VerbContext, "settings" | "signal"> & Partial<Pick<VerbContext, "logger">>): Promise<Swarm> {
-  const { nats, natsContext, credentials, inboxPrefix, swarm, project, user, dataFolder } = settings;
-  const server = { nats, natsContext, credentials, inboxPrefix, dataFolder };
+  const { nats, natsContext, credentials, inboxPrefix, insecure, swarm, project, user, dataFolder } =
+    settings;
+  const server = { nats, natsContext, credentials, inboxPrefix, insecure, dataFolder };
   return await connect({ ...server, swarm, project, user, logger, signal });
 }

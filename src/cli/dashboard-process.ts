@@ -25,14 +25,21 @@ const sharedFlags = {
 } as const;
 
 /** Prints the URL as soon as there is one. Returns a function that ends the process. */
-export function startDashboardProcess({ flags, shell, output, logger }: VerbContext): () => void {
+export function startDashboardProcess({ flags, settings, shell, output, logger }: VerbContext): () => void {
   const shared = Object.entries(sharedFlags).flatMap(([name, flag]) => {
     const value = flags[name as keyof typeof sharedFlags];
     return typeof value === "string" ? [flag, value] : [];
   });
   const child = spawn(
     process.execPath,
-    [...process.execArgv, shell.script, "dashboard", "--json", ...shared],
+    [
+      ...process.execArgv,
+      shell.script,
+      "dashboard",
+      "--json",
+      ...shared,
+      ...(settings.insecure ? ["--insecure"] : []),
+    ],
     {
       cwd: shell.cwd,
       env: { ...shell.env, [FROM_UP]: "1" },

@@ -73,9 +73,10 @@ Examples:
 async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<ExitCode> {
   const { settings, logger, output, shell, signal } = context;
   const chosen = optionsOf(flags, shell.env);
-  const { nats, natsContext, credentials, inboxPrefix, dataFolder, project, user } = settings;
+  const { nats, natsContext, credentials, inboxPrefix, insecure, dataFolder, project, user } = settings;
   const found = await findBroker({
-    ...{ mode: "find-only", dataFolder, nats, natsContext, credentials, inboxPrefix, env: shell.env },
+    ...{ mode: "find-only", dataFolder, nats, natsContext, credentials, inboxPrefix, insecure },
+    env: shell.env,
   });
   const kept = shell.env[FROM_UP] === undefined ? undefined : keptToken(dataFolder, systemRandom);
   const options = { ...chosen, token: chosen.token ?? kept };

@@ -117,6 +117,10 @@ function globalOptions(): Option[] {
       "--inbox-prefix <subject>",
       "prefix of the subjects on which answers arrive, such as _INBOX_ann (NATS_INBOX_PREFIX; default: _INBOX)",
     ),
+    new Option(
+      "--insecure",
+      "permit a password or token to go to another machine without encryption (WAGGLE_INSECURE=1)",
+    ),
     new Option("--swarm <name>", "name of the swarm (WAGGLE_SWARM; default: default)"),
     new Option(
       "--data-folder <folder>",

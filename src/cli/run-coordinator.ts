@@ -61,7 +61,7 @@ export interface RunCoordinatorDeps {
 export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningCoordinator> {
   const { settings, logger, env, signal } = deps;
   const pace = basePace(env);
-  const { dataFolder, nats, natsContext, credentials, inboxPrefix } = settings;
+  const { dataFolder, nats, natsContext, credentials, inboxPrefix, insecure } = settings;
   const broker = await findBroker({
     mode: "find-or-start",
     dataFolder,
@@ -69,6 +69,7 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
     natsContext,
     credentials,
     inboxPrefix,
+    insecure,
     env,
   });
   deps.onBroker?.(broker);

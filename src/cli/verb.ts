@@ -27,6 +27,7 @@ export interface VerbContext {
 export interface GlobalFlags extends SettingNames {
   readonly config?: string;
   readonly json?: boolean;
+  readonly insecure?: boolean;
   readonly verbose?: boolean;
 }
 

@@ -69,7 +69,8 @@ function placeFlags(flags: GlobalFlags): string[] {
     ["--config", flags.config],
     ["--project", flags.project],
   ] as const;
-  return named.flatMap(([flag, value]) => (value === undefined ? [] : [flag, quoted(value)]));
+  const plain = flags.insecure === true ? ["--insecure"] : [];
+  return [...named.flatMap(([flag, value]) => (value === undefined ? [] : [flag, quoted(value)])), ...plain];
 }
 
 function quoted(word: string): string {

@@ -2,12 +2,21 @@
 // server; `waggle up` does.
 
 import { type Logger, pino } from "pino";
-import { abortSignal, argument, having, objectOf, oneOrSeveral, readerOf, text } from "../agent/options.ts";
+import {
+  abortSignal,
+  argument,
+  flag,
+  having,
+  objectOf,
+  oneOrSeveral,
+  readerOf,
+  text,
+} from "../agent/options.ts";
 import { StandIn } from "../agent/stand-in.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import type { CredentialFiles } from "../broker/named-server.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
-import { programSettings } from "../config/settings.ts";
+import { type ProgramSettings, programSettings } from "../config/settings.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { groupIdSchema, userIdSchema } from "../protocol/schemas.ts";
@@ -42,6 +51,9 @@ export interface ConnectOptions {
   /** Group of the agents of this connection, including the agent that acquires slots. Agents of a group share a
    *  credential. Default: none. */
   readonly group?: string | undefined;
+  /** True: a password or token may go to another machine without encryption. Keys and creds never need it. Default:
+   *  WAGGLE_INSECURE=1, or false. */
+  readonly insecure?: boolean | undefined;
   /** Folder in which `waggle up` keeps its broker's address. Default: WAGGLE_DATA_FOLDER, or `.waggle`. */
   readonly dataFolder?: string | undefined;
   /** Default: silent. Never receives payloads or credentials. */
@@ -93,6 +105,7 @@ const readOptions = readerOf<ConnectOptions>(
         example: '{ creds: "me.creds" }',
       }),
       inboxPrefix: text,
+      insecure: flag,
       swarm: text,
       project: projectName,
       user: userIdSchema,
@@ -140,12 +153,10 @@ async function findServer(
   return { ...address, ...(inboxPrefix === undefined ? {} : { inboxPrefix }) };
 }
 
-type ProgramSettings = ReturnType<typeof programSettings>;
-
 /** @throws InvalidConfigError */
 function settingsOf(options: ConnectOptions): ProgramSettings {
   const { nats, natsContext, credentials, inboxPrefix, swarm, project, user, dataFolder } = options;
-  return programSettings({
+  const settings = programSettings({
     options: {
       nats: typeof nats === "string" || nats === undefined ? nats : nats.join(","),
       natsContext,
@@ -163,4 +174,5 @@ function settingsOf(options: ConnectOptions): ProgramSettings {
     env: process.env,
     cwd: process.cwd(),
   });
+  return { ...settings, insecure: options.insecure ?? settings.insecure };
 }

@@ -29,6 +29,8 @@ export interface Settings {
   readonly credentials: Credentials | undefined;
   /** Prefix of the subjects on which answers arrive; undefined: the context's prefix, or `_INBOX`. */
   readonly inboxPrefix: string | undefined;
+  /** Whether a password or token may go to another machine without encryption. */
+  readonly insecure: boolean;
   readonly swarm: string;
   readonly project: string;
   readonly user: string;
@@ -68,7 +70,7 @@ export interface SettingNames {
 }
 
 export interface SettingsSources {
-  readonly flags: SettingNames & { readonly config?: string };
+  readonly flags: SettingNames & { readonly config?: string; readonly insecure?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }
@@ -119,7 +121,8 @@ interface ShownLayer extends Layer {
 /** @throws InvalidConfigError naming the wrong flag, variable or field */
 export function loadSettings(sources: SettingsSources): Settings {
   const settings = settingsOf(settingLayers(sources), sources.cwd);
-  return { ...settings, user: settings.user ?? accountName() };
+  const insecure = sources.flags.insecure === true || permitsPlainSecrets(sources.env);
+  return { ...settings, insecure, user: settings.user ?? accountName() };
 }
 
 /** The sources in order of precedence. */
@@ -141,14 +144,23 @@ type CoordinatorsOwn = "name" | "leaderTimeoutMs" | "replicas" | "retention";
 
 /** Settings of a program: it leads nothing, has its own log, and may have no user.
  *  @throws InvalidConfigError naming the wrong option or variable */
-export function programSettings(sources: ProgramSources): Omit<SaidSettings, CoordinatorsOwn | "logLevel"> {
+export function programSettings(sources: ProgramSources): ProgramSettings {
   const { values, ...environment } = environmentLayer(sources);
   const { name: _, leaderTimeout: __, replicas: ___, retain: ____, logLevel: _____, ...read } = values;
   const options: Layer = { values: sources.options, folder: sources.cwd, nameOf: (name) => name };
-  return settingsOf([options, { ...environment, values: read }], sources.cwd);
+  const settings = settingsOf([options, { ...environment, values: read }], sources.cwd);
+  return { ...settings, insecure: permitsPlainSecrets(sources.env) };
 }
 
-type SaidSettings = Omit<Settings, "user"> & { readonly user: string | undefined };
+export type ProgramSettings = Omit<SaidSettings, CoordinatorsOwn | "logLevel"> & Pick<Settings, "insecure">;
+
+/** Not in the file: whoever shares a folder should not weaken others' connections. @throws InvalidConfigError */
+function permitsPlainSecrets({ WAGGLE_INSECURE: said = "" }: SettingsSources["env"]): boolean {
+  if (said === "" || said === "1") return said === "1";
+  throw new InvalidConfigError("WAGGLE_INSECURE: must be 1, or unset", { field: "WAGGLE_INSECURE" });
+}
+
+type SaidSettings = Omit<Settings, "user" | "insecure"> & { readonly user: string | undefined };
 
 function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
   for (const layer of layers) checkLayer(layer);

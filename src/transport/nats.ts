@@ -44,6 +44,7 @@ import { RefusedLogin } from "./refused-login.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
 import {
   describeAddress,
+  refusePlainSecrets,
   type ServerAddress,
   type ServerCredentials,
   type ServerTls,
@@ -111,6 +112,7 @@ interface Opened {
 
 async function open(options: NatsOptions): Promise<Opened> {
   options.signal?.throwIfAborted();
+  refusePlainSecrets(options);
   const reconnectDelay = new ReconnectDelay();
   const proof = proofFor(options);
   const connectionOptions = await toConnectionOptions(options, { reconnectDelay, proof });

@@ -1,6 +1,7 @@
 // The address of a server and the user's credentials, as plain data: from flags, NATS_URL, a NATS context or
 // broker.json to the code that connects. URLs here have no user part, so they may be printed.
 
+import { isIP } from "node:net";
 import { InvalidConfigError } from "../errors.ts";
 
 export interface ServerAddress {
@@ -9,6 +10,8 @@ export interface ServerAddress {
   readonly credentials?: ServerCredentials;
   /** Present: encryption is required. Absent: encryption is used if the server offers it. */
   readonly tls?: ServerTls;
+  /** True: a password or token may go to another machine without encryption. Default false. */
+  readonly allowsPlainSecrets?: boolean;
 }
 
 export type ServerCredentials =
@@ -48,6 +51,32 @@ export function parseServerUrls(text: string, source: string): ServerAddress {
     ...(credentials === undefined ? {} : { credentials }),
     ...(isEncrypted ? { tls: {} } : {}),
   };
+}
+
+/** Whether the address is of this machine alone. A name other than `localhost` may be any machine's. */
+export function isLoopback(host: string): boolean {
+  if (host === "localhost" || host === "::1" || host === "[::1]") return true;
+  return isIP(host) === 4 && host.startsWith("127.");
+}
+
+/** Without required encryption a server, or whoever poses as one, reads a password or token.
+ *  @throws InvalidConfigError if a password or token would go to another machine without encryption */
+export function refusePlainSecrets({ urls, credentials, tls, allowsPlainSecrets }: ServerAddress): void {
+  if (allowsPlainSecrets === true || tls !== undefined || !isSecretSent(credentials)) return;
+  const far = urls.map((url) => new URL(url)).find(({ hostname }) => !isLoopback(hostname));
+  if (far === undefined) return;
+  throw new InvalidConfigError(
+    `a password or token would go to ${far.host} without encryption: write tls://${far.host}, name its authority with ` +
+      "--tls-ca, or permit it with --insecure (WAGGLE_INSECURE=1)",
+    { field: "--nats" },
+  );
+}
+
+/** Keys only sign what the server sends; a password, a token or a bearer's JWT is sent itself. */
+function isSecretSent(credentials: ServerCredentials | undefined): boolean {
+  if (credentials === undefined) return false;
+  if (credentials.kind === "jwt") return credentials.seed === undefined;
+  return credentials.kind === "token" || credentials.kind === "password";
 }
 
 /** For display: `host:port`, several separated by commas. Never contains secrets. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { freePort } from "../../src/broker/free-port.ts";
 import type { Check } from "../../src/cli/doctor/check.ts";
-import { checkAdvisories, isLoopback } from "../../src/cli/doctor/security.ts";
+import { checkAdvisories } from "../../src/cli/doctor/security.ts";
 import { natsServersFor, startNatsServer } from "../support/nats-server.ts";
 import { startProcess } from "../support/secured-server.ts";
 import { aShell, runIn } from "./shell.ts";
@@ -87,16 +87,4 @@ it.each([
   const check = checkAdvisories({ version }, "warn");
   expect(check.status).toBe(status);
   expect(check.found).toMatch(found);
-});
-
-it.each([
-  ["127.0.0.1", true],
-  ["127.1.2.3", true],
-  ["localhost", true],
-  ["[::1]", true],
-  ["0.0.0.0", false],
-  ["127.evil.example", false],
-  ["10.0.0.1", false],
-])("tells whether %s is on this machine", (host, expected) => {
-  expect(isLoopback(host)).toBe(expected);
 });

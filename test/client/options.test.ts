@@ -568,6 +568,7 @@ const functions: Record<"connect" | "execHandler" | "httpHandler", Call<undefine
         natsContext: wrong.text,
         credentials: [null, 5, [], { creds: 5 }, { cred: "x" }, { tls: { ca: 5 } }],
         inboxPrefix: wrong.text,
+        insecure: wrong.flag,
         swarm: wrong.text,
         project: task.project,
         user: wrong.name,

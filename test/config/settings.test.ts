@@ -104,6 +104,14 @@ describe("settings", () => {
       );
   });
 
+  it("permit plain secrets only by flag or variable", () => {
+    expect(settings({}).insecure).toBe(false);
+    expect(settings({ flags: { insecure: true } }).insecure).toBe(true);
+    expect(settings({ env: { WAGGLE_INSECURE: "1" } }).insecure).toBe(true);
+    expect(settings({ env: { WAGGLE_INSECURE: "" } }).insecure).toBe(false);
+    expect(errorOf({ env: { WAGGLE_INSECURE: "yes" } }).message).toBe("WAGGLE_INSECURE: must be 1, or unset");
+  });
+
   it("warn about a very small retention", () => {
     for (const little of ["0s", "59m", "1KiB", "7d,1MiB", "1s,1GiB"])
       expect(retentionWarning(settings({ flags: { retain: little } }).retention)).toContain(

@@ -2,7 +2,6 @@
 // finding is a warning while only this machine reaches the server, and a failure elsewhere. Reads no message: the
 // subscriptions below end as soon as the server has permitted or refused them.
 
-import { isIP } from "node:net";
 import type { FoundBroker } from "../../broker/find-broker.ts";
 import { WaggleError } from "../../errors.ts";
 import { NO_PROJECT, swarmId } from "../../ids.ts";
@@ -12,6 +11,7 @@ import { allInboxes } from "../../protocol/permissions.ts";
 import { streamRequest } from "../../protocol/server-subjects.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
 import { connectNats, type NatsOptions, type NatsTransport, type ServerFacts } from "../../transport/nats.ts";
+import { isLoopback } from "../../transport/server-address.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { VerbContext } from "../verb.ts";
 import type { Check } from "./check.ts";
@@ -44,11 +44,6 @@ export async function* checkSecurity(broker: FoundBroker, deps: SecurityDeps): A
 function isReachable({ host }: Pick<ServerFacts, "host">, { urls }: Pick<NatsOptions, "urls">): boolean {
   const hosts = urls.map((url) => new URL(url).hostname);
   return [host, ...hosts].some((each) => each !== "" && !isLoopback(each));
-}
-
-export function isLoopback(host: string): boolean {
-  if (host === "localhost" || host === "::1" || host === "[::1]") return true;
-  return isIP(host) === 4 && host.startsWith("127.");
 }
 
 type Severity = "warn" | "fail";
