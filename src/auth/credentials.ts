@@ -133,7 +133,23 @@ export function addCredential(folder: AuthFolder, wanted: Wanted): Issued {
       `there is a credential ${name} (${before.role}): choose another --name, or \`waggle auth rotate ${name}\``,
       { field: "--name" },
     );
+  refuseSharedInbox(swarmIn(roster, swarm), wanted);
   return issue(folder, roster, wanted);
+}
+
+/** A group and a name that are equal would share an inbox, and read each other's answers. */
+function refuseSharedInbox({ credentials }: SwarmRoster, { name, group }: Wanted): void {
+  const taken =
+    group === undefined
+      ? credentials.some((each) => each.group === name)
+      : credentials.some((each) => each.group === undefined && each.name === group);
+  if (!taken) return;
+  const [wrong, other] = group === undefined ? [name, "group of agents"] : [group, "credential"];
+  throw new WaggleError(
+    "WAGGLE_CONFLICT",
+    `${wrong} is also the name of a ${other}, and both would have the inbox _INBOX.${wrong}: choose another name`,
+    { field: group === undefined ? "--name" : "--group" },
+  );
 }
 
 /** New keys for a credential; the old ones are revoked. @throws InvalidConfigError */

@@ -347,7 +347,7 @@ function printCommand(program: Program): Command {
     .addOption(new Option("--role <role>", "the role").choices(roles).makeOptionMandatory())
     .option(
       "--name <name>",
-      "name of the user, for its inbox _INBOX.users.<name>. Default: as for add",
+      "name of the user, for its inbox _INBOX.<name>. Default: as for add",
       subjectToken,
     )
     .option("--group <group>", "of agents, required", subjectToken)

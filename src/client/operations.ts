@@ -12,7 +12,7 @@ import type {
   RatePatch,
   ResourcePatch,
 } from "../core/settings-patch.ts";
-import { InvalidMessageError, NoLeaderError, UnreachableError } from "../errors.ts";
+import { InvalidMessageError, NoLeaderError, UnreachableError, WaggleError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
 import { limits } from "../limits.ts";
 import {
@@ -416,21 +416,20 @@ export class Operations implements SwarmOperations {
     asOwner?: OwnersRequest,
   ): Promise<Setting<Settings>> {
     const question = { kind: "command", subject: this.#subjects.operator(verb), schema } as const;
-    let answer = await this.#asker.ask({ ...question, message }, options);
-    // Without a field the server refused the subject, and no coordinator got the request.
-    if (
-      !answer.ok &&
-      answer.code === "WAGGLE_FORBIDDEN" &&
-      answer.field === undefined &&
-      asOwner !== undefined
-    ) {
+    const answer = await this.#asker.ask({ ...question, message }, options).catch((error: unknown) => {
+      if (asOwner === undefined || !isForbiddenByServer(error)) throw error;
       const subject = this.#subjects.project(asOwner.project, asOwner.verb);
-      answer = await this.#asker.ask({ ...question, subject, message: asOwner.message }, options);
-    }
+      return this.#asker.ask({ ...question, subject, message: asOwner.message }, options);
+    });
     if (!answer.ok) throw errorFrom(answer);
     const { settings, changed, term, idx, warnings } = answer;
     return { settings, changed, term, idx, ...(warnings === undefined ? {} : { warnings }) };
   }
+}
+
+/** Without a field the server refused the subject, and no coordinator got the request. */
+function isForbiddenByServer(error: unknown): boolean {
+  return error instanceof WaggleError && error.code === "WAGGLE_FORBIDDEN" && error.field === undefined;
 }
 
 interface OwnersRequest {

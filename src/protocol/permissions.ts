@@ -38,7 +38,7 @@ export const roleMeanings: Readonly<Record<Role, string>> = {
   coordinator: "runs `waggle up`: leads the swarm and writes the journal",
   agent: "agents of one group: they join, run attempts and hold slots",
   submitter: "submits tasks of one project, and reads that project",
-  owner: "a submitter that also revokes attempts of its project",
+  owner: "a submitter that also changes and pauses its project, and revokes its attempts",
   auditor: "reads everything about the swarm, and changes nothing",
   operator: "an auditor that also changes settings, and cancels or retries tasks of any project",
   metrics: "reads the status of the swarm, and nothing else",
@@ -61,10 +61,10 @@ export interface Permissions {
 /** An agent's answer to a question for a log; the leader waits no longer (`agentLogMs`). */
 export const ANSWERS_EXPIRE_MS = 10_000;
 
-/** Agents of one group share the prefix, and every other credential has its own. Coordinators answer below `_INBOX.`
- *  only. */
+/** Agents of one group share the prefix, and every other credential has its own. So no name may be a group, too. Where
+ *  security is strict, the leader answers only at these inboxes. */
 export function inboxPrefixOf(named: { readonly group: string } | { readonly name: string }): string {
-  return "group" in named ? `${ALL_INBOXES}.agents.${named.group}` : `${ALL_INBOXES}.users.${named.name}`;
+  return `${ALL_INBOXES}.${"group" in named ? named.group : named.name}`;
 }
 
 /** Begins the reply subjects of every credential that `waggle auth` makes. */
@@ -110,7 +110,7 @@ const agentVerbs: readonly AgentVerb[] = [
   "release",
 ];
 const submitterVerbs: readonly ProjectVerb[] = ["submit", "cancel", "retry", "reschedule", "await"];
-const ownerVerbs: readonly ProjectVerb[] = [...submitterVerbs, "revoke"];
+const ownerVerbs: readonly ProjectVerb[] = [...submitterVerbs, "revoke", "set", "pause", "resume"];
 /** Of an operator in every project: it repairs, and submits nothing in another's name. */
 const repairVerbs: readonly ProjectVerb[] = ["cancel", "retry", "reschedule", "revoke", "await"];
 const projectQueries: readonly QueryName[] = [

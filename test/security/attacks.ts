@@ -24,7 +24,17 @@ const acme = subjectsOf(swarmId("acme"));
 const other = subjectsOf(swarmId("other"));
 const P = acme.prefix;
 
-const verbsOfProject = ["submit", "cancel", "retry", "revoke", "reschedule", "await"];
+const verbsOfProject = [
+  "submit",
+  "cancel",
+  "retry",
+  "revoke",
+  "reschedule",
+  "await",
+  "set",
+  "pause",
+  "resume",
+];
 const verbsOfAgent = [
   "join",
   "leave",
@@ -134,10 +144,9 @@ const system = [
 ];
 
 /** Look-alikes of the attacker's own inbox. */
-const inboxes = everyone.flatMap((as) => {
-  const kind = as === "a" ? "agents" : "users";
-  return each([as], "subscribe", [`_INBOX.evil.${as}.k`, `_EVIL.${kind}.${as}.k`, `_INBOX.${kind}.${as}2.k`]);
-});
+const inboxes = everyone.flatMap((as) =>
+  each([as], "subscribe", [`_INBOX.evil.${as}.k`, `_EVIL.${as}.k`, `_INBOX.${as}2.k`, `_INBOX_${as}.k`]),
+);
 
 /** Traffic of coordinators. */
 const leading = [
@@ -152,10 +161,10 @@ const leading = [
     acme.assign("b", "b1"),
     acme.agentLog("a", "a1"),
     acme.agentLog("b", "b1"),
-    "_INBOX.users.coordinator.k.1",
-    "_INBOX.users.x-submitter.k.done",
-    "_INBOX.users.y-submitter.k.done",
-    "_INBOX.agents.b.k.1",
+    "_INBOX.coordinator.k.1",
+    "_INBOX.x-submitter.k.done",
+    "_INBOX.y-submitter.k.done",
+    "_INBOX.b.k.1",
     "_INBOX.known",
   ]),
   ...each(everyone, "subscribe", [
@@ -168,13 +177,13 @@ const leading = [
     "_INBOX.>",
     "_INBOX.*.>",
     "_INBOX.*.*.>",
-    "_INBOX.users.>",
-    "_INBOX.users.*.>",
-    "_INBOX.agents.>",
-    "_INBOX.users.y-submitter.>",
-    "_INBOX.agents.b.>",
+    "_INBOX.>",
+    "_INBOX.*.>",
+    "_INBOX.>",
+    "_INBOX.y-submitter.>",
+    "_INBOX.b.>",
     "_INBOX.evil.x.k",
-    "_EVIL.users.coordinator.k",
+    "_EVIL.coordinator.k",
     "_INBOX_x.>",
     acme.segment("*"),
     `${P}.journal.>`,
@@ -190,7 +199,7 @@ const leading = [
     acme.agentLog("*", "*"),
     acme.project("x", "submit"),
     acme.query("x", "task"),
-    "_INBOX.users.coordinator.>",
+    "_INBOX.coordinator.>",
   ]),
   ...each(["coordinator"], "subscribe", [
     acme.assign("b", "b1"),
@@ -221,7 +230,7 @@ const leading = [
     `${P}.evil.a.a1.log`,
     `${P}.evil.x.task.completed`,
     `${P}.event.x.task.completed.more`,
-    "_EVIL.users.x.k",
+    "_EVIL.x.k",
   ]),
 ];
 
@@ -314,7 +323,11 @@ const projects = [
     `${P}.project.x.query.slots`,
     `${P}.project.x.query.status.more`,
   ]),
-  ...each(["x-submitter"], "publish", [acme.project("x", "revoke")]),
+  ...each(
+    ["x-submitter"],
+    "publish",
+    (["revoke", "set", "pause", "resume"] as const).map((verb) => acme.project("x", verb)),
+  ),
   ...each(inProject, "subscribe", [
     acme.eventsOf("_"),
     acme.eventsOf("y"),
@@ -322,7 +335,7 @@ const projects = [
     acme.event("_", "agent", "joined"),
     `${P}.evil.x.task.completed`,
     acme.assign("a", "a1"),
-    "_INBOX.agents.a.>",
+    "_INBOX.a.>",
   ]),
 ];
 

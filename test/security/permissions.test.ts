@@ -20,6 +20,7 @@ import {
   roles,
 } from "../../src/protocol/permissions.ts";
 import { streamRequest } from "../../src/protocol/server-subjects.ts";
+import { subjectsOf } from "../../src/protocol/subjects.ts";
 import { TcpProxy } from "../chaos/proxy.ts";
 import { aShell, runIn } from "../cli/shell.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
@@ -45,6 +46,11 @@ function accounts(): string {
   );
   return `accounts { SWARM { jetstream: enabled, users: [${users.join(", ")}] }, SYS { } }\nsystem_account: SYS`;
 }
+
+/** An owner's client asks as an operator first; refused by the server, it asks as the owner. */
+const refusedFirst = (["project", "pause", "resume"] as const).map((verb) =>
+  subjectsOf(swarm).operator(verb),
+);
 
 /** Each connects as one role through its own proxy. */
 class Recorded {
@@ -92,7 +98,7 @@ class Recorded {
         ...(answers > 0 && !uncovered.some(isAnswer) ? ["answers"] : []),
       ],
       missing: [
-        ...uncovered.filter((subject) => !isAnswer(subject)),
+        ...uncovered.filter((subject) => !isAnswer(subject) && !refusedFirst.includes(subject)),
         ...subscribed.filter((subject) => !subscribe.some((entry) => allows(entry, subject))),
       ],
     };
@@ -145,7 +151,13 @@ describe.runIf(server !== undefined)("the permissions of roles", () => {
 
     const found = Object.fromEntries(roles.map((role) => [role, recorded[role].compare()]));
     expect(found).toEqual(Object.fromEntries(roles.map((role) => [role, { unused: [], missing: [] }])));
-    expect(nats.log()).not.toContain("Violation");
+    const violations = nats
+      .log()
+      .split("\n")
+      .filter(
+        (line) => line.includes("Violation") && !refusedFirst.some((subject) => line.includes(subject)),
+      );
+    expect(violations).toEqual([]);
   }, 120_000);
 });
 
@@ -207,7 +219,12 @@ async function useProject(swarm: Swarm, role: "submitter" | "owner"): Promise<vo
   await swarm.task(done.id, { project: "red" }).outcome();
   const slow = await red.submit({ kind: "slow", payload: "x" });
   await expect.poll(async () => (await red.taskStatus(slow.id)).state).toBe("running");
-  if (role === "owner") await red.revoke(slow.id);
+  if (role === "owner") {
+    await red.revoke(slow.id);
+    await red.set({ queueMax: 1_000 });
+    await red.pause();
+    await red.resume();
+  }
   await red.cancel(slow.id);
   await red.retry(slow.id);
   await red.cancel(slow.id);
