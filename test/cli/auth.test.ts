@@ -1,0 +1,59 @@
+// `waggle auth` without a server: its files, and its refusals. On servers: test/security.
+
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { aShell, runIn } from "./shell.ts";
+
+let cwd: string;
+const auth = (...args: string[]) => runIn(aShell({ cwd }), "auth", ...args);
+const secretOf = (name: string) =>
+  readFileSync(join(cwd, ".waggle/auth/credentials/default", name, `${name}.nk`), "utf8");
+
+beforeAll(async () => {
+  cwd = mkdtempSync(join(tmpdir(), "waggle-auth-"));
+  expect(await auth("init")).toMatchObject({ code: 0, stderr: "" });
+  expect(await auth("add", "agent", "--group", "gpu")).toMatchObject({ code: 0 });
+});
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+describe("waggle auth", () => {
+  it("keeps its folder and secrets from other users", () => {
+    const modeOf = (path: string) => statSync(join(cwd, ".waggle/auth", path)).mode & 0o777;
+    expect(modeOf("")).toBe(0o700);
+    for (const file of ["auth.json", "ca.key", "server.key", "credentials/default/gpu/gpu.nk"])
+      expect(modeOf(file)).toBe(0o600);
+  });
+
+  it("prints no secret, and writes none into the server's configuration", async () => {
+    const { stdout } = await auth("show", "gpu", "--json");
+    const config = readFileSync(join(cwd, ".waggle/auth/nats-server.conf"), "utf8");
+    for (const text of [stdout, config]) expect(text).not.toContain(secretOf("gpu").trim());
+  });
+
+  it("replaces the key of a rotated credential", async () => {
+    const before = secretOf("gpu");
+    expect(await auth("rotate", "gpu")).toMatchObject({ code: 0 });
+    expect(secretOf("gpu")).not.toBe(before);
+  });
+
+  it.each([
+    ["a second init of a swarm", ["init"], "has an account already"],
+    ["another mode", ["init", "--mode", "jwt", "--swarm", "other"], "mode config"],
+    ["a host with a scheme", ["init", "--swarm", "other", "--host", "nats://a"], "--host"],
+    ["an agent without a group", ["add", "agent"], "--group is required"],
+    ["a group of an auditor", ["add", "auditor", "--group", "gpu"], "--group has no meaning"],
+    ["kinds of a submitter", ["add", "submitter", "--project", "web", "--kinds", "x"], "for agents alone"],
+    ["a name in use", ["add", "agent", "--group", "gpu"], "auth rotate gpu"],
+    ["a name that is a group", ["add", "auditor", "--name", "gpu"], "there is a credential gpu"],
+    ["a group that is a name", ["add", "agent", "--group", "operator", "--name", "x"], "_INBOX.operator"],
+    ["a ttl in mode config", ["add", "auditor", "--ttl", "1d"], "needs mode jwt"],
+    ["an unknown credential", ["revoke", "nobody"], "there are "],
+    ["an unknown swarm", ["list", "--swarm", "other"], "auth init --swarm other"],
+  ])("refuses %s, and says what to do", async (_, args, sentence) => {
+    const { code, stderr } = await auth(...args);
+    expect(code).toBeGreaterThan(0);
+    expect(stderr).toContain(sentence);
+  });
+});
