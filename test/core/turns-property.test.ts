@@ -47,6 +47,8 @@ const eventTypes: readonly EventType[] = [
   "ResourceRemoved",
   "RateConfigured",
   "RateRemoved",
+  "GrantConfigured",
+  "GrantRemoved",
   "ProjectPaused",
   "ProjectResumed",
   "SwarmPaused",

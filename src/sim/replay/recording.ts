@@ -197,8 +197,10 @@ export class Recorder {
         for (const kind of event.kinds) this.#kinds.add(kind);
         return this.#input(event, [event], 0, at);
       case "AgentLeft":
-        // The join that fenced a session is the input.
-        return event.reason === "fenced" ? undefined : this.#input(event, [event], 0, at);
+        // The join that fenced a session is the input, or the grant that forbids it.
+        return event.reason === "fenced" || event.reason === "forbidden"
+          ? undefined
+          : this.#input(event, [event], 0, at);
       case "HoldPlaced":
         // The hold of a report follows from the report.
         return event.by === "operator" ? this.#input(event, [event], 0, at) : undefined;
@@ -347,6 +349,8 @@ const inputTypes: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
   "ResourceRemoved",
   "RateConfigured",
   "RateRemoved",
+  "GrantConfigured",
+  "GrantRemoved",
   "HoldPlaced",
   "HoldEnded",
   "ProjectPaused",
