@@ -15,6 +15,7 @@ export {
 } from "./agent/handler.ts";
 export type { HoldScopeOption, InfrastructureErrorOptions } from "./agent/hold-options.ts";
 export { type HttpOptions, httpHandler } from "./agent/http.ts";
+export type { CodecContext, PayloadCodec } from "./agent/payload-codec.ts";
 export type { RefusedSlot, ReleaseOptions } from "./agent/slot-refusal.ts";
 export type { SlotReport } from "./agent/slot-usage.ts";
 export type { AcquireOptions, ServedTask, Slot, SlotTicket } from "./agent/slots.ts";

@@ -28,6 +28,7 @@ import type { Bundler } from "./bundler.ts";
 import type { Handler } from "./handler.ts";
 import type { AgentProfile, SessionNotice } from "./link.ts";
 import { abortSignal, callback, flag, readerOf } from "./options.ts";
+import type { PayloadCodec } from "./payload-codec.ts";
 import { Runner, type RunnerCounts } from "./runner.ts";
 import { AgentSession } from "./session.ts";
 import type { SlotReport } from "./slot-usage.ts";
@@ -92,6 +93,8 @@ export interface AgentDeps {
   readonly logger?: Logger;
   /** Default: no spans. */
   readonly tracing?: Tracing;
+  /** Opens payloads and seals results. Default: none. */
+  readonly codec?: PayloadCodec | undefined;
 }
 
 export interface Agent extends AsyncDisposable {
@@ -147,8 +150,8 @@ export async function startAgent(given: AgentOptions, deps: AgentDeps): Promise<
   const wire = await openWire(deps.connection, { id: profile.id, log, signal: options.signal });
   if (options.signal?.aborted) await wire.close?.();
   options.signal?.throwIfAborted();
-  const { tracing } = deps;
-  const agent = new LinkedAgent(options, profile, { swarm, clock, random, log, wire, tracing });
+  const { tracing, codec } = deps;
+  const agent = new LinkedAgent(options, profile, { swarm, clock, random, log, wire, tracing, codec });
   await agent.joined;
   return agent;
 }
@@ -189,6 +192,7 @@ interface LinkedAgentDeps {
   readonly log: Logger;
   readonly wire: AgentWire;
   readonly tracing: Tracing | undefined;
+  readonly codec: PayloadCodec | undefined;
 }
 
 class LinkedAgent implements Agent {
@@ -208,7 +212,7 @@ class LinkedAgent implements Agent {
   #hasClosed!: (error: WaggleError | undefined) => void;
 
   constructor(options: AgentOptions, profile: AgentProfile, deps: LinkedAgentDeps) {
-    const { swarm, clock, random, log, wire, tracing } = deps;
+    const { swarm, clock, random, log, wire, tracing, codec } = deps;
     this.#wire = wire;
     this.#swarm = swarm;
     this.id = agentId(profile.id);
@@ -221,6 +225,7 @@ class LinkedAgent implements Agent {
       slots: this.#slots,
       handler: options.handler,
       reportsErrorText: options.errorText !== false,
+      codec,
       maxConcurrent: profile.maxConcurrent,
       clock,
       log,

@@ -28,6 +28,7 @@ import type {
 } from "./link.ts";
 import { LogBuffer } from "./log-buffer.ts";
 import { argument } from "./options.ts";
+import { opened, type PayloadCodec, sealedResult } from "./payload-codec.ts";
 import { resultText } from "./result-text.ts";
 import { refusalOf } from "./slot-refusal.ts";
 import type { AcquireOptions, AcquiringAttempt, Slot, Slots } from "./slots.ts";
@@ -37,6 +38,8 @@ import { infrastructureErrorIn } from "./wrapped-error.ts";
 export interface RunnerDeps {
   readonly handler: Handler;
   readonly slots: Slots;
+  /** Opens payloads and seals results. Undefined: they travel as they are. */
+  readonly codec?: PayloadCodec | undefined;
   /** False: reports hold class and code of an error alone. The agent's logger gets the text in any case. */
   readonly reportsErrorText: boolean;
   /** Maximum number of concurrent handlers, at least 1. */
@@ -211,7 +214,7 @@ interface Shared {
 class Attempt implements RunningAttempt {
   task: HandlerTask;
   readonly #deps: RunnerDeps;
-  readonly #order: AttemptOrder;
+  #order: AttemptOrder;
   readonly #shared: Shared;
   readonly #dueAt: number;
   #hasBegun = false;
@@ -262,7 +265,8 @@ class Attempt implements RunningAttempt {
       const chunk = chunkOf(value);
       const { progress, chunks } = this.#shared;
       const { key, stream } = this.#order;
-      if (stream === true) chunks.add(key, chunk);
+      // Chunks are not sealed.
+      if (stream === true && this.#deps.codec === undefined) chunks.add(key, chunk);
       else progress.note(key, undefined, undefined);
     };
   }
@@ -359,6 +363,27 @@ class Attempt implements RunningAttempt {
   }
 
   #callHandler(): unknown {
+    const { codec } = this.#deps;
+    return codec === undefined ? this.#callPlainHandler() : this.#callSealed(codec);
+  }
+
+  /** @throws InvalidInputError when the codec cannot open the payload */
+  async #callSealed(codec: PayloadCodec): Promise<unknown> {
+    const { project, task, payload: text, encoding } = this.#order;
+    const context = { project, task };
+    try {
+      const plain = await opened(codec, { text, encoding }, { of: "payload", ...context });
+      this.#order = { ...this.#order, payload: plain.text, encoding: plain.encoding };
+    } catch (cause) {
+      throw new InvalidInputError(`the payload cannot be opened: ${wordsOf(cause)}`, { cause });
+    }
+    this.task = new HandlerTask(this.#order);
+    const given = await this.#callPlainHandler();
+    const value = isGenerated(given) ? await resultOf(given, this.emit, this.signal) : given;
+    return await sealedResult(codec, value, { of: "result", ...context });
+  }
+
+  #callPlainHandler(): unknown {
     const { handler, tracing, agent } = this.#deps;
     const span = tracing?.run(this.#order, agent);
     if (span === undefined) return handler(this.task, this);

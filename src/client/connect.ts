@@ -12,6 +12,7 @@ import {
   readerOf,
   text,
 } from "../agent/options.ts";
+import { type PayloadCodec, payloadCodec } from "../agent/payload-codec.ts";
 import { StandIn } from "../agent/stand-in.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import type { CredentialFiles } from "../broker/named-server.ts";
@@ -54,6 +55,9 @@ export interface ConnectOptions {
   /** True: a password or token may go to another machine without encryption. Keys and creds never need it. Default:
    *  WAGGLE_INSECURE=1, or false. */
   readonly insecure?: boolean | undefined;
+  /** Seals the payloads of tasks submitted here and opens their results; agents of this connection do the reverse.
+   *  Submitters and agents need equal codecs; servers, coordinators and the journal see sealed bytes. Default: none. */
+  readonly codec?: PayloadCodec | undefined;
   /** Folder in which `waggle up` keeps its broker's address. Default: WAGGLE_DATA_FOLDER, or `.waggle`. */
   readonly dataFolder?: string | undefined;
   /** Default: silent. Never receives payloads or credentials. */
@@ -84,6 +88,7 @@ export async function connect(given?: ConnectOptions): Promise<Swarm> {
     project,
     user,
     ...(options.group === undefined ? {} : { group: options.group }),
+    codec: options.codec,
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
     logger,
@@ -110,6 +115,7 @@ const readOptions = readerOf<ConnectOptions>(
       project: projectName,
       user: userIdSchema,
       group: groupIdSchema,
+      codec: payloadCodec,
       dataFolder: text,
       logger: having<Logger>("a pino logger", "child", "isLevelEnabled", "info", "warn", "error"),
       signal: abortSignal,

@@ -14,6 +14,7 @@ import {
 } from "../agent/agent.ts";
 import { Bundler } from "../agent/bundler.ts";
 import { argument, callback, flag, judged, objectOf, readerOf } from "../agent/options.ts";
+import type { PayloadCodec } from "../agent/payload-codec.ts";
 import { addReport, type SlotReport } from "../agent/slot-usage.ts";
 import { type AcquireOptions, handleIn, type Slot, type SlotTicket } from "../agent/slots.ts";
 import type { ResultValueOf, TypedKind } from "../agent/typed-kind.ts";
@@ -79,6 +80,7 @@ import {
   type PreparedTask,
   prepareTask,
   projectName,
+  sealedTask,
   type TaskDefaults,
   type TaskRequest,
   type TypedTaskRequest,
@@ -368,6 +370,7 @@ export interface SwarmDeps {
   readonly user: string | undefined;
   /** Group of agents that name no group. */
   readonly group?: string;
+  readonly codec?: PayloadCodec | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -486,6 +489,7 @@ export class SwarmClient implements Swarm {
     this.#reschedules = new Reschedules({ ...shared, bulk });
     this.#handles = {
       clock,
+      codec: deps.codec,
       aborts,
       awaitedTasks: this.#awaited,
       chunkLogs: this.#chunkLogs,
@@ -625,12 +629,12 @@ export class SwarmClient implements Swarm {
   }
 
   async agent(options: AgentOptions | TypedAgentOptions<TypedKind>): Promise<Agent> {
-    const { swarm, transport, clock, random, logger, group, tracing } = this.#deps;
+    const { swarm, transport, clock, random, logger, group, tracing, codec } = this.#deps;
     const own = this.#deps.agentConnection ?? { kind: "transport", transport };
     const connection = own.kind === "transport" ? { ...own, bundler: this.#bundler } : own;
     return await this.#agents.start(
       { ...(group === undefined ? {} : { group }), ...readAgentOptions(options) },
-      { swarm, connection, clock, random, logger, ...(tracing === undefined ? {} : { tracing }) },
+      { swarm, connection, clock, random, logger, codec, ...(tracing === undefined ? {} : { tracing }) },
     );
   }
 
@@ -792,12 +796,19 @@ export class SwarmClient implements Swarm {
   #submit(task: PreparedTask, terms: SubmitTerms): Promise<TaskHandle> {
     try {
       this.#closed.signal.throwIfAborted();
+      const { codec } = this.#deps;
+      if (codec !== undefined) return this.#sendSealed(task, terms, codec);
       if (task.typed === undefined) return this.#send(task, terms);
       const { kind, payload } = task.typed;
       return checkedAt("payload", payload, kind.input).then(() => this.#send(task, terms));
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  async #sendSealed(task: PreparedTask, terms: SubmitTerms, codec: PayloadCodec): Promise<TaskHandle> {
+    if (task.typed !== undefined) await checkedAt("payload", task.typed.payload, task.typed.kind.input);
+    return await this.#send(await sealedTask(task, codec), terms);
   }
 
   /** The errors of the checks before sending are thrown, all others rejections. */

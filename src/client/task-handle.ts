@@ -4,8 +4,11 @@
 import type { Observable } from "rxjs";
 import type { Aborts } from "../abort.ts";
 import { abortSignal, readerOf, waitMs } from "../agent/options.ts";
+import { opened, type PayloadCodec } from "../agent/payload-codec.ts";
 import type { TypedKind } from "../agent/typed-kind.ts";
+import { wordsOf } from "../agent/words.ts";
 import type { Clock } from "../clock.ts";
+import { InvalidMessageError } from "../errors.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 import type { Awaited, AwaitedTask } from "./awaited-task.ts";
 import type { AwaitedTasks } from "./awaited-tasks.ts";
@@ -89,6 +92,7 @@ export interface TypedTaskHandle<Value> extends TaskHandle {
 /** Shared by all handles of a connection. */
 export interface TaskHandleDeps {
   readonly clock: Clock;
+  readonly codec: PayloadCodec | undefined;
   readonly aborts: Aborts;
   readonly awaitedTasks: AwaitedTasks;
   readonly chunkLogs: ChunkLogs;
@@ -149,7 +153,8 @@ export class SwarmTask implements TaskHandle {
   }
 
   result(options?: WaitOptions): Promise<TaskResult> {
-    return options === undefined && this.#kind === undefined ? this.#plainResult() : this.#result(options);
+    const isPlain = this.#kind === undefined && this.#deps.codec === undefined;
+    return options === undefined && isPlain ? this.#plainResult() : this.#result(options);
   }
 
   /** As `#result`, with a single promise. */
@@ -170,11 +175,26 @@ export class SwarmTask implements TaskHandle {
   }
 
   async #result(options: WaitOptions | undefined): Promise<TaskResult> {
-    const outcome = await this.#outcome(readWaitOptions("result", options));
+    const outcome = await this.#opened(await this.#outcome(readWaitOptions("result", options)));
     const result = resultOf(outcome);
     if (this.#kind === undefined) return result;
     const value = await checkedAt("result", result.text(), this.#kind.output, ` (task ${this.id})`);
     return new TypedTaskResult(outcome, value);
+  }
+
+  /** @throws InvalidMessageError when the codec cannot open the result */
+  async #opened(outcome: Outcome): Promise<Outcome> {
+    const { codec } = this.#deps;
+    if (codec === undefined || outcome.result === undefined) return outcome;
+    const { result: text, encoding, project, task } = outcome;
+    try {
+      const plain = await opened(codec, { text, encoding }, { of: "result", project, task });
+      return { ...outcome, result: plain.text, encoding: plain.encoding };
+    } catch (cause) {
+      throw new InvalidMessageError(`The result of task ${task} cannot be opened: ${wordsOf(cause)}`, {
+        cause,
+      });
+    }
   }
 
   async outcome(options?: WaitOptions): Promise<Outcome> {

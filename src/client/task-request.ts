@@ -3,6 +3,7 @@
 
 import { z } from "zod";
 import { instant, readerOf, weightOfModel } from "../agent/options.ts";
+import { type PayloadCodec, sealed } from "../agent/payload-codec.ts";
 import { isTypedKind, type PayloadOf, type TypedKind } from "../agent/typed-kind.ts";
 import { isA, wordsOf } from "../agent/words.ts";
 import type { Clock } from "../clock.ts";
@@ -211,6 +212,28 @@ export function withTrace(task: PreparedTask, { traceparent, tracestate }: Trace
 }
 
 /** The texts without escapes. */
+/** The task with its payload sealed. A task without payload is sealed as one with empty text.
+ *  @throws InvalidMessageError for chunks, which are never sealed, and for a payload that is too large when sealed */
+export async function sealedTask(task: PreparedTask, codec: PayloadCodec): Promise<PreparedTask> {
+  const { payload: text = "", encoding } = task.input as { payload?: string; encoding?: "base64" };
+  if (task.isStreamed)
+    throw new InvalidMessageError("stream: chunks are not sealed by the codec; submit without `stream`", {
+      field: "stream",
+    });
+  const made = await sealed(
+    codec,
+    { text, encoding },
+    { of: "payload", project: task.project, task: task.id },
+  );
+  if (made.text.length > limits.payloadBytesMax)
+    throw new InvalidMessageError(
+      `payload: sealed, it has ${made.text.length} bytes, above the maximum of ${limits.payloadBytesMax}`,
+      { field: "payload" },
+    );
+  const leastBytes = task.leastBytes - text.length + made.text.length;
+  return { ...task, leastBytes, input: { ...task.input, payload: made.text, encoding: made.encoding } };
+}
+
 function leastBytesOf({
   kind,
   id,

@@ -569,6 +569,7 @@ const functions: Record<"connect" | "execHandler" | "httpHandler", Call<undefine
         credentials: [null, 5, [], { creds: 5 }, { cred: "x" }, { tls: { ca: 5 } }],
         inboxPrefix: wrong.text,
         insecure: wrong.flag,
+        codec: [null, 5, "aes", {}, { encode: 5, decode: 5 }],
         swarm: wrong.text,
         project: task.project,
         user: wrong.name,

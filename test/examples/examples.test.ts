@@ -88,6 +88,7 @@ it("runs every example there is", () => {
     "audit-subscriber.js",
     "follow-events.ts",
     "plain-javascript.js",
+    "sealed-payloads.ts",
     "shared-slots.ts",
     "submit-and-wait.ts",
     "typed-kind.ts",
@@ -105,6 +106,15 @@ it("submit-and-wait gets its result from agent-function, which drains at Ctrl-C"
   expect(await agent.end("SIGINT")).toBe(0);
   const status = await workplace.run("status", "--json");
   expect(status.stdout).not.toContain('"status":"ready"');
+});
+
+it("sealed-payloads gets its result, and neither payload nor result is readable in the journal", async () => {
+  const sealed = run("sealed-payloads.ts");
+  expect(await sealed.finish()).toBe(0);
+  expect(sealed.printed).toMatch(/^4 words\nthe journal has [A-Za-z0-9+/]{40,}=*\n$/);
+  const events = await workplace.run("events", "--from", "start", "--json", "--contents");
+  expect(events.stdout).toContain("secret-count");
+  expect(events.stdout).not.toMatch(/nobody else reads this|4 words/);
 });
 
 it("watch-progress sees agent-llm-like at work", async () => {
