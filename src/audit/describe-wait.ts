@@ -200,7 +200,12 @@ function holdText(
   timeText: TimeText,
 ): string {
   const whom = on === "type" ? `All \`${name}\` agents are` : `Agent ${name} is`;
-  const why = by === "operator" ? " (set by an operator)" : hold === undefined ? "" : ` (${hold})`;
+  const why =
+    by === "operator"
+      ? " (set by an operator)"
+      : hold === undefined
+        ? ""
+        : ` (${hold.replaceAll(/\s+/g, " ")})`;
   const end = until === undefined ? "until the probe under way succeeds" : `until ${timeText(until)}`;
   const able = on === "type" ? `; ${counted(agents, "agent")} of them would serve this task` : "";
   return `${whom} on hold ${end}${why}${able}: the next task then is the probe; \`waggle unhold ${on} ${name}\` ends the hold now`;
