@@ -119,6 +119,7 @@ const projectQueries: readonly QueryName[] = [
   "tasks",
   "explain",
   "log",
+  "events",
   "journal",
   "settings",
 ];

@@ -50,7 +50,7 @@ const verbsOfOperator = [
   ...["drain", "undrain", "policy", "project", "kind", "resource", "rate"],
   ...["pause", "resume", "hold", "unhold", "grant", "transfer"],
 ];
-const queries = ["status", "task", "tasks", "explain", "slots", "log", "journal", "settings"];
+const queries = ["status", "task", "tasks", "explain", "slots", "log", "events", "journal", "settings"];
 
 const everyoneButCoordinator: readonly Attacker[] = [
   "operator",

@@ -12,6 +12,7 @@ import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { WaggleError } from "../../src/errors.ts";
 import { swarmId } from "../../src/ids.ts";
+import { encode } from "../../src/protocol/codec.ts";
 import {
   type Holder,
   inboxPrefixOf,
@@ -21,6 +22,8 @@ import {
 } from "../../src/protocol/permissions.ts";
 import { streamRequest } from "../../src/protocol/server-subjects.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
+import { connectNats } from "../../src/transport/nats.ts";
+import { parseServerUrls } from "../../src/transport/server-address.ts";
 import { TcpProxy } from "../chaos/proxy.ts";
 import { aShell, runIn } from "../cli/shell.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
@@ -84,6 +87,15 @@ class Recorded {
     return await connect({ nats: this.url, inboxPrefix, swarm, project: "red", user: "ann", group });
   }
 
+  /** A question that clients in other languages ask, and ours does not. */
+  async ask(subject: string): Promise<void> {
+    const { inboxPrefix } = holders[this.#role];
+    const transport = await connectNats({ ...parseServerUrls(this.url, "test"), inboxPrefix, name: "test" });
+    const outcome = await transport.request(subject, encode({ v: 1 }), { timeoutMs: 5_000 });
+    expect(outcome.kind).toBe("answered");
+    await transport.close();
+  }
+
   /** Entries of the table without a message, and subjects without an entry. */
   compare(): { readonly unused: readonly string[]; readonly missing: readonly string[] } {
     const { publish, subscribe, answers } = permissionsOf(swarm, holders[this.#role]);
@@ -138,6 +150,8 @@ describe.runIf(server !== undefined)("the permissions of roles", () => {
     await operator.setResource("gpu", { slots: 1 });
     const agent = await runAgent(agents);
 
+    for (const role of ["submitter", "owner", "auditor", "operator", "coordinator"] as const)
+      await recorded[role].ask(subjectsOf(swarm).query("red", "events"));
     for (const role of ["submitter", "owner"] as const)
       await useProject(await recorded[role].connect(), role);
     for (const role of ["auditor", "operator", "coordinator"] as const)
