@@ -1,10 +1,11 @@
 // Connecting over a real network: the development broker, a coordinator, and an agent in a separate thread.
 
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect as connectSocket, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createUser } from "@nats-io/nkeys";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { DevelopmentBroker } from "../../src/broker/server.ts";
@@ -22,6 +23,8 @@ import { silentLogger } from "../support/swarm.ts";
 import { ManualClock } from "./manual-clock.ts";
 
 const secret = "for-tests-only";
+/** Logs in through a relay, where the proof of the secret names the wrong port. */
+const userKey = createUser();
 
 let broker: DevelopmentBroker;
 let transport: NatsTransport;
@@ -31,7 +34,9 @@ let url: string;
 const open: Swarm[] = [];
 
 beforeAll(async () => {
-  broker = new DevelopmentBroker({ secret, port: 0, serverName: "waggle-test" });
+  broker = new DevelopmentBroker({
+    ...{ secret, userKey: userKey.getPublicKey(), port: 0, serverName: "waggle-test" },
+  });
   port = await broker.listen();
   url = `nats://${secret}@127.0.0.1:${port}`;
   const credentials = { kind: "token", token: secret } as const;
@@ -215,8 +220,16 @@ describe("a connection that is lost and found again", () => {
     const texts = () => lines.map((line) => JSON.parse(line).msg as string);
     let relayed = new Relay(port);
     const relayPort = await relayed.listen();
+    const folder = mkdtempSync(join(tmpdir(), "waggle-key-"));
+    const seed = new TextDecoder().decode(userKey.getSeed());
+    const nkey = join(folder, "user.nk");
+    writeFileSync(nkey, seed);
     try {
-      const swarm = await aConnection({ nats: `nats://${secret}@127.0.0.1:${relayPort}`, logger });
+      const swarm = await aConnection({
+        nats: `nats://127.0.0.1:${relayPort}`,
+        credentials: { nkey },
+        logger,
+      });
       await swarm.agent({ kinds: ["a"], handler: () => undefined });
       await relayed.close();
       const lost = `lost the server at 127.0.0.1:${relayPort}; reconnecting`;
@@ -225,10 +238,11 @@ describe("a connection that is lost and found again", () => {
       await relayed.listen(relayPort);
       const found = `connected again to the server at 127.0.0.1:${relayPort}`;
       await expect.poll(() => texts().filter((text) => text === found).length, { timeout: 10_000 }).toBe(1);
-      expect(lines.join("")).not.toContain(secret);
+      expect(lines.join("")).not.toContain(seed);
       await swarm.close();
     } finally {
       await relayed.close();
+      rmSync(folder, { recursive: true });
     }
   });
 });
