@@ -1,5 +1,5 @@
 // The folder that is handed to the holder of a credential: its secret, the server's authority, a `waggle.config.json`
-// with relative paths for `waggle --config`, and a context for other NATS tools.
+// with relative paths for `waggle --config`, a context for other NATS tools, and for a coordinator the tokens' key.
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import {
   readSecret,
   writeSecret,
 } from "./auth-folder.ts";
-import { type Credential, holderOf, type Roster } from "./roster.ts";
+import { type Credential, holderOf, type Roster, swarmIn } from "./roster.ts";
 
 export interface Handed {
   readonly folder: string;
@@ -57,11 +57,14 @@ export function writeCredentialFiles(
       inbox_prefix: inboxPrefix,
     }),
   );
+  const tokenKeyFile = credential.role === "coordinator" ? "./token.key" : undefined;
+  if (tokenKeyFile !== undefined) write("token.key", `${swarmIn(roster, swarm).tokenKey}\n`);
   const config = json({
     nats,
     credentials: { [kind]: `./${secretName}`, tls: { ca: "./ca.pem" } },
     inboxPrefix,
     swarm,
+    ...(tokenKeyFile === undefined ? {} : { tokenKeyFile }),
     ...(project === undefined ? {} : { project }),
   });
   return {

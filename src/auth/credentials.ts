@@ -1,6 +1,7 @@
 // What `waggle auth` does: makes accounts and credentials, renews and revokes them, and rewrites the configuration of
 // the server. Not here: reloading the server (reload.ts), and the leader's grants.
 
+import { randomBytes } from "node:crypto";
 import { InvalidConfigError, WaggleError } from "../errors.ts";
 import type { Role } from "../protocol/permissions.ts";
 import { roles } from "../protocol/permissions.ts";
@@ -80,9 +81,12 @@ function newRoster({ mode = "config", hosts, port }: InitOptions): Roster {
   };
 }
 
+const TOKEN_KEY_BYTES = 48;
+
 function newSwarm(mode: AuthMode): SwarmRoster {
   const signingKeys = Object.fromEntries(roles.map((role) => [role, newKeys("account")])) as SigningKeys;
   return {
+    tokenKey: randomBytes(TOKEN_KEY_BYTES).toString("base64url"),
     credentials: [],
     revokedAtByKey: {},
     ...(mode === "jwt" ? { account: newKeys("account"), signingKeys } : {}),

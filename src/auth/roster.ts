@@ -35,6 +35,8 @@ const swarmSchema = z.object({
   account: keysSchema.optional(),
   /** In mode jwt: one per role. */
   signingKeys: z.record(z.enum(roles), keysSchema).optional(),
+  /** Of the attempts' tokens; every coordinator gets the key. */
+  tokenKey: z.string(),
   credentials: z.array(credentialSchema),
   /** When each revoked key was revoked, in seconds since the Unix epoch, by public key. */
   revokedAtByKey: z.record(z.string(), z.int()),

@@ -1,15 +1,13 @@
 // The key of the attempts' tokens, in a file that only the coordinators' user may read.
 
 import { readFileSync, statSync } from "node:fs";
-import { resolve } from "node:path";
 import { InvalidConfigError } from "../errors.ts";
 import { limits } from "../limits.ts";
 
-const field = "--token-key-file";
+const field = "tokenKeyFile";
 
 /** The content of the file, without white space around it. @throws InvalidConfigError */
-export function tokenKeyIn(file: string, cwd: string): Uint8Array {
-  const path = resolve(cwd, file);
+export function tokenKeyIn(path: string): Uint8Array {
   let key: string;
   let mode: number;
   try {
@@ -23,14 +21,14 @@ export function tokenKeyIn(file: string, cwd: string): Uint8Array {
   }
   if (process.platform !== "win32" && (mode & 0o077) !== 0)
     throw new InvalidConfigError(
-      `${field}: other users may read or change ${path}, and could make tokens: run \`chmod 600 ${file}\``,
+      `${field}: other users may read or change ${path}, and could make tokens: run \`chmod 600 ${path}\``,
       { field },
     );
   const bytes = new TextEncoder().encode(key);
   if (bytes.length >= limits.tokenKeyBytesMin) return bytes;
   throw new InvalidConfigError(
     `${field}: ${path} has ${bytes.length} bytes, and a key has at least ${limits.tokenKeyBytesMin}: make one with ` +
-      `\`umask 077; openssl rand -base64 48 > ${file}\`, the same for all coordinators of the swarm`,
+      `\`umask 077; openssl rand -base64 48 > ${path}\`, the same for all coordinators of the swarm`,
     { field },
   );
 }

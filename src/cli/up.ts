@@ -23,7 +23,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 import { packageVersion } from "./version.ts";
 
 interface UpFlags {
-  readonly tokenKeyFile?: string;
   readonly dashboard: boolean;
   readonly metrics?: ListenAddress;
   readonly metricsByAgent?: boolean;
@@ -63,7 +62,7 @@ export function upCommand(program: Program): Command {
     .option("--metrics-by-agent", "with --metrics: a series per agent where agents are measured")
     .option(
       "--token-key-file <file>",
-      "file with the key of the attempts' tokens, at least 32 bytes, the same for all coordinators of the swarm. Who reads the journal cannot report for an agent then. Default: tokens follow from the journal",
+      "file with the key of the attempts' tokens, at least 32 bytes, the same for all coordinators of the swarm. Who reads the journal cannot report for an agent then. WAGGLE_TOKEN_KEY_FILE; default: tokens follow from the journal",
     )
     .option(
       "--no-dashboard",
@@ -112,10 +111,11 @@ async function upWithMetrics(context: VerbContext, flags: UpFlags): Promise<Exit
 
 async function up(
   context: VerbContext,
-  { dashboard, tokenKeyFile }: UpFlags,
+  { dashboard }: UpFlags,
   metrics: CoordinatorMetrics | undefined,
 ): Promise<ExitCode> {
-  const tokenKey = tokenKeyFile === undefined ? undefined : tokenKeyIn(tokenKeyFile, context.shell.cwd);
+  const { tokenKeyFile } = context.settings;
+  const tokenKey = tokenKeyFile === undefined ? undefined : tokenKeyIn(tokenKeyFile);
   let stopDashboard: (() => void) | undefined;
   const onBroker = (broker: FoundBroker) => {
     tellBroker(broker, context);

@@ -102,6 +102,9 @@ export const configSchema = z
       .describe(
         "Part of the journal that is kept for reading: a duration, a size, or both; the smaller applies. Default: 7d,7GiB.",
       ),
+    tokenKeyFile: path("the key of the attempts' tokens", "./token.key").describe(
+      "Path, relative to this file, of the key of the attempts' tokens, which up uses. Default: tokens follow from the journal.",
+    ),
     logLevel: z
       .enum(logLevels, `must be one of ${logLevels.join(", ")}`)
       .optional()

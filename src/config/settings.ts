@@ -44,6 +44,8 @@ export interface Settings {
   readonly replicas: number | undefined;
   /** Part of the journal that a coordinator keeps for reading. */
   readonly retention: Retention;
+  /** File with the key of the attempts' tokens, absolute; undefined: tokens follow from the journal. */
+  readonly tokenKeyFile: string | undefined;
   /** Undefined: the verb's own default. */
   readonly logLevel: LogLevel | undefined;
 }
@@ -66,6 +68,7 @@ export interface SettingNames {
   readonly leaderTimeout?: string;
   readonly replicas?: string;
   readonly retain?: string;
+  readonly tokenKeyFile?: string;
   readonly logLevel?: string;
 }
 
@@ -93,6 +96,7 @@ export const environmentVariables = {
   leaderTimeout: "WAGGLE_LEADER_TIMEOUT",
   replicas: "WAGGLE_REPLICAS",
   retain: "WAGGLE_RETAIN",
+  tokenKeyFile: "WAGGLE_TOKEN_KEY_FILE",
   logLevel: "WAGGLE_LOG_LEVEL",
 } as const satisfies Record<keyof SettingNames, string>;
 
@@ -139,14 +143,17 @@ export interface ProgramSources extends Pick<SettingsSources, "env" | "cwd"> {
   readonly options: { readonly [Name in keyof SettingNames]: SettingNames[Name] | undefined };
 }
 
+/** Variables that a program does not read. */
+const coordinatorsOwn = ["name", "leaderTimeout", "replicas", "retain", "tokenKeyFile", "logLevel"] as const;
 /** Settings that only coordinators use. */
-type CoordinatorsOwn = "name" | "leaderTimeoutMs" | "replicas" | "retention";
+type CoordinatorsOwn = "name" | "leaderTimeoutMs" | "replicas" | "retention" | "tokenKeyFile";
 
 /** Settings of a program: it leads nothing, has its own log, and may have no user.
  *  @throws InvalidConfigError naming the wrong option or variable */
 export function programSettings(sources: ProgramSources): ProgramSettings {
   const { values, ...environment } = environmentLayer(sources);
-  const { name: _, leaderTimeout: __, replicas: ___, retain: ____, logLevel: _____, ...read } = values;
+  const read = { ...values };
+  for (const name of coordinatorsOwn) delete read[name];
   const options: Layer = { values: sources.options, folder: sources.cwd, nameOf: (name) => name };
   const settings = settingsOf([options, { ...environment, values: read }], sources.cwd);
   return { ...settings, insecure: permitsPlainSecrets(sources.env) };
@@ -182,6 +189,7 @@ function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
     leaderTimeoutMs: durationIn(text("leaderTimeout") ?? ""),
     replicas: numberOf(layers, "replicas"),
     retention: retentionIn(text("retain") ?? "") ?? defaultRetention,
+    tokenKeyFile: path("tokenKeyFile"),
     logLevel: text("logLevel") as LogLevel | undefined,
   };
 }
@@ -358,5 +366,6 @@ const checkedBy: Record<SettingName, z.ZodType> = {
   leaderTimeout: shape.leaderTimeout,
   replicas: shape.replicas,
   retain: shape.retain,
+  tokenKeyFile: shape.tokenKeyFile,
   logLevel: shape.logLevel,
 };

@@ -1,9 +1,10 @@
 // `waggle auth` without a server: its files, and its refusals. On servers: test/security.
 
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { tokenKeyIn } from "../../src/cli/token-key.ts";
 import { aShell, runIn } from "./shell.ts";
 
 let cwd: string;
@@ -36,6 +37,18 @@ describe("waggle auth", () => {
     const before = secretOf("gpu");
     expect(await auth("rotate", "gpu")).toMatchObject({ code: 0 });
     expect(secretOf("gpu")).not.toBe(before);
+  });
+
+  it("gives every coordinator one key of the attempts' tokens, and nobody else", async () => {
+    const folder = join(cwd, ".waggle/auth/credentials/default");
+    const keyOf = (name: string) => readFileSync(join(folder, name, "token.key"), "utf8");
+    const config = JSON.parse(readFileSync(join(folder, "coordinator/waggle.config.json"), "utf8"));
+    expect(config.tokenKeyFile).toBe("./token.key");
+    expect(tokenKeyIn(join(folder, "coordinator/token.key")).length).toBe(64);
+    expect(await auth("add", "coordinator", "--name", "second")).toMatchObject({ code: 0 });
+    expect(keyOf("second")).toBe(keyOf("coordinator"));
+    for (const name of ["gpu", "operator"])
+      expect(readdirSync(join(folder, name))).not.toContain("token.key");
   });
 
   it.each([
