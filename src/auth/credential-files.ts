@@ -1,5 +1,6 @@
 // The folder that is handed to the holder of a credential: its secret, the server's authority, a `waggle.config.json`
-// with relative paths for `waggle --config`, a context for other NATS tools, and for a coordinator the tokens' key.
+// with relative paths for `waggle --config`, and a context for other NATS tools. A coordinator's folder also has the
+// key of the attempts' tokens.
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";

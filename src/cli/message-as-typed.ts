@@ -16,6 +16,7 @@ const attributeByField: Readonly<Record<string, string>> = {
   kinds: "kind",
   labels: "label",
   needs: "need",
+  inboxUsers: "inboxUser",
   attributes: "attribute",
 };
 
@@ -34,6 +35,10 @@ export function messageAsTyped({ code, message, field }: WaggleError, command: C
 }
 
 function optionOf(field: string, command: Command): Option | undefined {
-  const attribute = attributeByField[field] ?? field;
-  return command.options.find((option) => option.attributeName() === attribute);
+  const optionNamed = (attribute: string) =>
+    command.options.find((option) => option.attributeName() === attribute);
+  // The user that a project permits has a flag of its own: --user is the user who submits.
+  return (
+    optionNamed(attributeByField[field] ?? field) ?? (field === "user" ? optionNamed("onlyUser") : undefined)
+  );
 }

@@ -48,10 +48,22 @@ const noun: SettingNoun<"projects"> = {
     { name: "budget", text: ({ budget }) => budgetText(budget) },
     { name: "queue", align: "right", text: ({ queueMax }) => `${formatCount(queueMax)} tasks` },
     { name: "results", text: ({ results = "whole" }) => results },
-    { name: "priority", text: ({ priorityRange }) => rangeText(priorityRange) },
-    { name: "weight", text: ({ weightRange }) => rangeText(weightRange) },
-    { name: "user", text: ({ user = "any" }) => user },
-    { name: "inbox users", text: ({ inboxUsers = [] }) => inboxUsers.join(", ") || "none named" },
+    {
+      name: "priority",
+      text: ({ priorityRange }) => rangeText(priorityRange),
+      isShown: ({ priorityRange }) => priorityRange !== undefined,
+    },
+    {
+      name: "weight",
+      text: ({ weightRange }) => rangeText(weightRange),
+      isShown: ({ weightRange }) => weightRange !== undefined,
+    },
+    { name: "user", text: ({ user = "any" }) => user, isShown: ({ user }) => user !== undefined },
+    {
+      name: "inbox users",
+      text: ({ inboxUsers = [] }) => inboxUsers.join(", ") || "none named",
+      isShown: ({ inboxUsers }) => inboxUsers !== undefined,
+    },
   ],
   stateOf: (row, { paused, policy }) => stateOf(row, paused, policy.projects === "declared"),
   whenNoneIsSet:

@@ -26,6 +26,8 @@ export interface Aspect<Settings> {
   readonly align?: "right";
   /** @param policy present if the answer contains the policy */
   text(settings: Settings, policy?: SettingsResponse["policy"]): string;
+  /** Whether the setting is worth a line. Absent: always. */
+  isShown?(settings: Settings): boolean;
 }
 
 export interface EntryUse {
@@ -74,15 +76,18 @@ async function list<Of extends Table>(context: VerbContext, noun: SettingNoun<Of
     const { aspects, key, stateOf, table } = noun;
     const found = await ask(context, (options) => swarm.settings(options));
     const state = stateOf === undefined ? [] : [{ head: "state" }];
+    const shown = aspects.filter(({ isShown }) =>
+      found[table].some((row) => isShown?.(row.settings) ?? true),
+    );
     tellRows<RowOf<Of>>(context, found[table], {
       columns: [
         { head: key },
-        ...aspects.map(({ name, align }) => ({ head: name, ...(align === undefined ? {} : { align }) })),
+        ...shown.map(({ name, align }) => ({ head: name, ...(align === undefined ? {} : { align }) })),
         ...state,
       ],
       cells: (row) => [
         String(row[key]),
-        ...aspects.map((aspect) => aspect.text(row.settings, found.policy)),
+        ...shown.map((aspect) => aspect.text(row.settings, found.policy)),
         ...(stateOf === undefined ? [] : [stateOf(row, found)]),
       ],
       empty: noun.whenNoneIsSet,
@@ -200,7 +205,8 @@ function linesOf<Settings>(
   settings: Settings,
   policy?: SettingsResponse["policy"],
 ): SettingLine[] {
-  return aspects.map(({ name, text }) => [name, text(settings, policy)]);
+  const shown = aspects.filter(({ isShown }) => isShown?.(settings) ?? true);
+  return shown.map(({ name, text }) => [name, text(settings, policy)]);
 }
 
 function examplesOf(line: string): string {
