@@ -115,13 +115,14 @@ it("keeps the chunks of an older build for a process that loads a chunk late, an
   const chunks = () => readdirSync(join(root, "dist/chunks")).filter((name) => name.endsWith(".js"));
   write(
     "src/main.ts",
-    'await new Promise<void>((go) => process.once("message", go));\nawait import("./late.ts");\n',
+    'process.send("ready");\nawait new Promise<void>((go) => process.once("message", go));\nawait import("./late.ts");\n',
   );
   write("src/late.ts", 'process.send("the first");\nprocess.disconnect();\n');
   write("src/process.d.ts", "declare const process: any;\n");
   expect(build(root)).toEqual({ ok: true, printed: "" });
   const older = chunks();
   const child = fork(compiled("main.js"));
+  await once(child, "message");
   const said = once(child, "message");
   write("src/late.ts", 'process.send("the second");\nprocess.disconnect();\n');
   expect(build(root).ok).toBe(true);

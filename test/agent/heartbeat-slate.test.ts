@@ -54,7 +54,7 @@ describe("a slate", () => {
       `const { workerData: memory, parentPort } = require("node:worker_threads");
        const words = new Int32Array(memory, 0, 4);
        const text = Buffer.from(memory, ${slate.memory.byteLength - 4_096});
-       for (let round = 0; round < 100_000; round += 1) {
+       for (let round = 0; round < 400_000; round += 1) {
          Atomics.add(words, 0, 1);
          text.fill(97 + (round % 26), 0, 1_000 + (round % 3_000));
          Atomics.store(words, 1, 1_000 + (round % 3_000));

@@ -35,7 +35,10 @@ describe("no room for a task", () => {
       /^user ann of project acme has 1,500 tasks waiting .*more than the mean .*may have 1,000 now/,
     ],
     ["too-many-users", /^project acme has 1,500 users with live tasks.*try again/],
-    ["too-many-needs", /^tasks wait in 1,500 queues.*beyond 1,000: try again/],
+    [
+      "too-many-needs",
+      /^tasks that have not ended ask for 1,500 different sets of labels.*beyond 1,000: try again/,
+    ],
     ["too-many-projects", /^1,500 projects have tasks.*acme has none: try again/],
   ])("%s names who, how many there are and how many there may be", (reason, message) => {
     expect(told({ reason })).toMatch(message);

@@ -25,7 +25,7 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
   const kind = event.runsAs ?? spec.kind;
   const others = [...state.agentById.values()].filter(
     (other) =>
-      couldServe(other, kind, spec) &&
+      couldServe(state, other, kind, spec) &&
       (event.cheaperType === undefined || other.agentType === event.cheaperType),
   );
   const unheld = others.filter((other) => holdsOn(state, other).length === 0);
@@ -36,7 +36,7 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
   const ofProject = open.filter(({ project }) => project === spec.project);
   const claims = {
     "the task waits": row.state === "queued" && event.attempt === row.attempt + 1,
-    "the agent is there": couldServe(agent, kind, spec) && agent.incarnation === event.incarnation,
+    "the agent is there": couldServe(state, agent, kind, spec) && agent.incarnation === event.incarnation,
     "the agent answers": !agent.unresponsive,
     "a place is free": agent.open.size < agent.maxConcurrent + agent.prefetch,
     "its rate is not used up": !rateGate(state, agent.agentType, at),
@@ -86,8 +86,15 @@ function isDowngradeWhole(
     : runsAs === undefined && cheaperType === undefined;
 }
 
-function couldServe(agent: AgentRow, kind: string, { role, needs = {} }: TaskSpec): boolean {
+function couldServe(
+  { grants }: SwarmState,
+  agent: AgentRow,
+  kind: string,
+  { project, role, needs = {} }: TaskSpec,
+): boolean {
+  const { projects = [project] } = grants.byGroup.get(agent.group) ?? {};
   return (
+    projects.includes(project) &&
     Object.entries(needs).every(([label, values]) => values.some((value) => value === agent.labels[label])) &&
     agent.online &&
     !agent.draining &&

@@ -111,7 +111,7 @@ for (const { path, version } of natsServersFor("permissions")) {
         await refusal(red.status()),
         `${publish}${SWARM}.project._.query.status. Nothing was done. Name a project that is permitted (--project, WAGGLE_PROJECT)`,
       );
-      expectForbidden(await refusal(red.pause("red")), `${publish}${SWARM}.operator.pause`);
+      expectForbidden(await refusal(red.drain("a1")), `${publish}${SWARM}.operator.drain`);
       await red.close();
     });
 
