@@ -19,12 +19,14 @@ afterEach(async () => {
   for (const end of ended.splice(0).reverse()) await end();
 });
 
-async function securityOf(cwd: string, ...flags: string[]): Promise<string[]> {
+const securityOf = (cwd: string, ...flags: string[]) => checksOf("security", cwd, ...flags);
+
+async function checksOf(wanted: string, cwd: string, ...flags: string[]): Promise<string[]> {
   const { stdout } = await runIn(aShell({ cwd }), "doctor", "--json", ...flags);
   const checks = stdout.split("\n").filter((line) => line !== "");
   return checks
     .map((line) => JSON.parse(line) as Check)
-    .filter(({ name }) => name === "security")
+    .filter(({ name }) => name === wanted)
     .map(({ status, found }) => `${status} ${found}`);
 }
 
@@ -70,6 +72,11 @@ describe.runIf(server !== undefined)("doctor", () => {
           ? "ok this user hears its own traffic alone; it reaches all streams of its account, as a coordinator must"
           : "ok this user hears its own traffic alone",
         expect.stringMatching(/no advisory|lacks fixes/),
+      ]);
+      expect(await checksOf("streams", cwd, "--config", config)).toEqual([
+        name === "coordinator"
+          ? "warn this swarm has no journal yet"
+          : expect.stringMatching(/^warn not examined: the server does not permit this user/),
       ]);
     }
   });
