@@ -86,6 +86,15 @@ const projectRemoved: Wanted = {
   ],
 };
 
+/** A group's grant is set, and removed: rarely drawn. */
+const grantRemoved: Wanted = {
+  isExperienced: false,
+  turns: [
+    { wishes: [{ what: "set", pick: 10, detail: 0, number: 1 }], passMs: 0 },
+    { wishes: [{ what: "set", pick: 10, detail: 0, number: 0 }], passMs: 0 },
+  ],
+};
+
 /** A task is revoked at an agent that never confirms, forgotten, and submitted again under its id. */
 const forgottenAndSubmittedAgain: Wanted = {
   isExperienced: false,
@@ -136,7 +145,10 @@ it(
           expect(describeState(replayed)).toEqual(describeState(turns.state));
         for (const { type } of turns.events) seen.set(type, (seen.get(type) ?? 0) + 1);
       }),
-      { numRuns: 1_500, examples: [[forgottenAndSubmittedAgain], [projectRemoved], [heldAndUnheld]] },
+      {
+        numRuns: 1_500,
+        examples: [[forgottenAndSubmittedAgain], [projectRemoved], [grantRemoved], [heldAndUnheld]],
+      },
     );
     // The histories covered everything, except rare events and the shell's decisions.
     expect(eventTypes.filter((type) => !seen.has(type))).toEqual([]);
