@@ -1,6 +1,6 @@
-// Ends the processes of an attempt that left its process group (setsid, daemons), on Linux. Processes inherit the
-// environment of their parent, so a mark there finds them. A command that clears the environment of its children
-// can keep them: this is order, not a prison.
+// Ends the processes of an attempt that left the attempt's process group (setsid, daemons), on Linux. A process
+// inherits the environment of the parent process, so a variable with a random mark finds all processes of an attempt.
+// A command that clears the environment of a child process can leave the process behind: this is no sandbox.
 
 import { readdirSync, readFileSync } from "node:fs";
 

@@ -169,7 +169,7 @@ export interface Grant {
   readonly types?: readonly string[] | undefined;
   /** Labels that its agents may have: `gpu=a100`, or `gpu` for any value. */
   readonly labels?: readonly string[] | undefined;
-  /** Projects whose tasks its agents may get, and whose budgets their slots may charge. */
+  /** Projects of the tasks that agents may get, and of the budgets that slots may charge. */
   readonly projects?: readonly string[] | undefined;
   /** Resources whose slots its agents may hold. */
   readonly resources?: readonly string[] | undefined;

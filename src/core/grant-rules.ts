@@ -58,7 +58,7 @@ function beyond(group: GroupId, { field, value }: Excess): Reply {
   return { kind: "beyond-grant", group, field, ...(value === undefined ? {} : { value }) };
 }
 
-/** The grant that bounds what an agent may charge. */
+/** The grant of an agent's group, which bounds the agent's charges. */
 export function grantOf(state: SwarmState, row: Pick<AgentRow, "group"> | undefined): Grant | undefined {
   return row === undefined ? undefined : state.grants.of(row.group);
 }

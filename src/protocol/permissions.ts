@@ -14,7 +14,7 @@ import {
   streamRequest,
 } from "./server-subjects.ts";
 import {
-  type AgentVerb,
+  agentVerbs,
   operatorVerbs,
   type ProjectVerb,
   type QueryName,
@@ -98,17 +98,6 @@ export function permissionsOf(swarm: SwarmId, holder: Holder): Permissions {
   }
 }
 
-const agentVerbs: readonly AgentVerb[] = [
-  "join",
-  "leave",
-  "heartbeat",
-  "progress",
-  "chunk",
-  "result",
-  "acquire",
-  "touch",
-  "release",
-];
 const submitterVerbs: readonly ProjectVerb[] = ["submit", "cancel", "retry", "reschedule", "await"];
 const ownerVerbs: readonly ProjectVerb[] = [...submitterVerbs, "revoke", "set", "pause", "resume"];
 /** Of an operator in every project: it repairs, and submits nothing in another's name. */
@@ -127,7 +116,7 @@ const swarmQueries: readonly QueryName[] = [...projectQueries, "slots"];
 
 function coordinator(subjects: Subjects, own: string): Permissions {
   const { leaderPatterns, queryPattern, segment, segmentOpened, segmentSealed } = subjects;
-  const led = operator(subjects, own); // its dashboard shows and changes what an operator may
+  const led = operator(subjects, own); // the dashboard of `waggle up` has the rights of an operator
   return {
     publish: [
       accountLimits,

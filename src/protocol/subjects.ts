@@ -28,16 +28,18 @@ export type QueryName =
   | "events"
   | "journal"
   | "settings";
-export type AgentVerb =
-  | "join"
-  | "leave"
-  | "heartbeat"
-  | "progress"
-  | "chunk"
-  | "result"
-  | "acquire"
-  | "touch"
-  | "release";
+export const agentVerbs = [
+  "join",
+  "leave",
+  "heartbeat",
+  "progress",
+  "chunk",
+  "result",
+  "acquire",
+  "touch",
+  "release",
+] as const;
+export type AgentVerb = (typeof agentVerbs)[number];
 
 export const operatorVerbs = [
   "drain",

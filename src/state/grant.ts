@@ -15,7 +15,7 @@ export interface Grant {
   readonly types?: readonly string[];
   /** Labels that agents may have: `gpu=a100`, or `gpu` for any value. */
   readonly labels?: readonly string[];
-  /** Projects whose tasks agents may get, and whose budgets their slots may charge. */
+  /** Projects of the tasks that agents may get, and of the budgets that slots may charge. */
   readonly projects?: readonly ProjectId[];
   /** Resources whose slots agents may hold. */
   readonly resources?: readonly ResourceName[];

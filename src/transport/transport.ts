@@ -72,8 +72,8 @@ export interface Transport {
    *  `>` the rest. `handler` must not throw. */
   subscribe(subject: string, handler: (message: Message) => void, options?: SubscribeOptions): Subscription;
 
-  /** Why the transport closed by itself: the server refuses credentials that it accepted before. Undefined before that,
-   *  and after `close`. */
+  /** The error with which the transport closed by itself: the server refuses credentials that were accepted before.
+   *  Undefined while the transport is open, and after `close`. */
   readonly closedBy?: WaggleError | undefined;
 
   /** Calls `listener` at each change, not for the present status. Returns a function that removes the listener. */

@@ -5,23 +5,11 @@ import { swarmId } from "../../src/ids.ts";
 import { encode } from "../../src/protocol/codec.ts";
 import type { Assignment, Chunks, Heartbeat, JoinRequest, ResultReport } from "../../src/protocol/schemas.ts";
 import type { AcquireRequest } from "../../src/protocol/slot-schemas.ts";
-import { type AgentVerb, subjectsOf } from "../../src/protocol/subjects.ts";
+import { type AgentVerb, agentVerbs, subjectsOf } from "../../src/protocol/subjects.ts";
 import type { MemoryHub } from "../../src/transport/memory.ts";
 import type { Message, Subscription, Transport } from "../../src/transport/transport.ts";
 
 export const subjects = subjectsOf(swarmId("test"));
-
-const agentVerbs: readonly AgentVerb[] = [
-  "join",
-  "leave",
-  "heartbeat",
-  "progress",
-  "chunk",
-  "result",
-  "acquire",
-  "touch",
-  "release",
-];
 
 interface Heard<Body> {
   readonly body: Body;

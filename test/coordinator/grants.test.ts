@@ -129,7 +129,7 @@ describe("where security is strict", () => {
       transport.subscribe(inbox, ({ data }) => resolve(JSON.parse(Buffer.from(data).toString())));
     });
     transport.publish(subject, Buffer.from(JSON.stringify(message)), inbox);
-    // A later answer to another asker shows that this one was dropped.
+    // When the leader has answered later requests of another client, the leader has dropped the message.
     const later = async () => {
       for (let n = 0; n < 3; n += 1) await swarm.client.status();
     };

@@ -1,5 +1,5 @@
 // Grants bound what a group's agents may declare, be assigned, hold and charge. A changed grant also reaches agents
-// that have joined: sessions beyond it end, and their work is taken back.
+// that have joined: sessions beyond the grant end, and the leader takes their attempts and slots back.
 
 import { describe, expect, it } from "vitest";
 import type { Command, CommandOf } from "../../src/core/command.ts";

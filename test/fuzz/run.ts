@@ -1,5 +1,5 @@
-// Sends malformed input to a running swarm (`waggle up` with the development broker and the dashboard), and watches
-// that its processes live, answer and keep their memory.
+// Sends malformed input to a running swarm: `waggle up` with the development broker and the dashboard. Fails when a
+// process ends or the coordinator does not answer, and reports the resident memory of each process.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
