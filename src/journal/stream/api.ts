@@ -47,6 +47,8 @@ export const apiCodes = {
   messageNotFound: 10037,
   offForAccount: 10039,
   noStorage: 10047,
+  /** The server could not make the new stream's files. */
+  storeNotCreated: 10049,
   /** An internal error of the server; for a record: the store is damaged. */
   streamFailed: 10051,
   messageTooLarge: 10054,

@@ -103,26 +103,28 @@ export class StreamJournal implements Journal {
     await this.#options.wire.close();
   }
 
-  /** Settings of the stream, new or found. Repeats the creation in two cases:
+  /** Settings of the stream, new or found. Repeats the creation in three cases:
    *   - Two coordinators create a stream at the same time. Nats-server 2.9.10 may then report overlapping subjects
    *     before `info` finds the stream.
+   *   - A stream was deleted just before. Nats-server 2.15.1 removes emptied folders in the background, among them
+   *     the folder in which it is about to make the new stream's.
    *   - The server does not answer. A cluster without one of its servers answers only after the new stream has a
    *     leader, which was seen to take 9 s. */
   async #createStream(id: { readonly swarm: SwarmId; readonly number: number }): Promise<StreamConfig> {
     const { wire, replicas, clock = systemClock, random = systemRandom } = this.#options;
     const stream = streamNameOf(id);
     const { signal } = this.#closed;
-    const taken = new Retry({ wire, clock, random, signal, patienceMs: limits.journalAskMs });
+    const refused = new Retry({ wire, clock, random, signal, patienceMs: limits.journalAskMs });
     const unanswered = new Retry({ wire, clock, random, signal, patienceMs: limits.journalOpenMs });
     for (;;) {
       try {
         return await this.#api.create(stream, streamConfigOf(id, replicas));
       } catch (error) {
         if (error instanceof StreamApiError) {
-          if (!takenCodes.has(error.errCode)) throw createError(stream, error);
+          if (!passingCodes.has(error.errCode)) throw createError(stream, error);
           const config = await this.#configOf(stream);
           if (config !== undefined) return config;
-          await taken.pause(createError(stream, error));
+          await refused.pause(createError(stream, error));
         } else if (mayAnswerLater(error)) await unanswered.pause(error);
         else throw error;
         this.#requireOpen();
@@ -162,7 +164,11 @@ export class StreamJournal implements Journal {
   }
 }
 
-const takenCodes: ReadonlySet<number> = new Set([apiCodes.streamNameInUse, apiCodes.subjectsOverlap]);
+const passingCodes: ReadonlySet<number> = new Set([
+  apiCodes.storeNotCreated,
+  apiCodes.streamNameInUse,
+  apiCodes.subjectsOverlap,
+]);
 const noRoomCodes: ReadonlySet<number> = new Set([
   apiCodes.accountResources,
   apiCodes.noResources,

@@ -49,6 +49,8 @@ export type QuestionFate =
   | "nobody"
   /** No room for a new stream. */
   | "full"
+  /** The server cannot make a new stream's files. */
+  | "no-files"
   /** The record or stream exists, but the server does not find it. */
   | "not-found"
   /** Answered by a server that lacks the newest `staleBy` records or streams. */
@@ -79,6 +81,7 @@ const apiErrors = {
     code: 500,
     description: "insufficient storage resources available",
   },
+  noFiles: { err_code: apiCodes.storeNotCreated, code: 500, description: "error creating store for stream" },
   off: { err_code: apiCodes.off, code: 503, description: "JetStream system temporarily unavailable" },
   noMessage: { err_code: apiCodes.messageNotFound, code: 404, description: "no message found" },
   noStream: { err_code: apiCodes.streamNotFound, code: 404, description: "stream not found" },
@@ -235,6 +238,8 @@ export class SimJetStream {
         return reply({ error: apiErrors.off });
       case "full":
         return reply(verb === "STREAM.CREATE" ? { error: apiErrors.noStorage } : answer());
+      case "no-files":
+        return reply({ error: apiErrors.noFiles });
       case "not-found":
         return reply({ error: isGet ? apiErrors.noMessage : apiErrors.noStream });
     }
