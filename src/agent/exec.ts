@@ -157,6 +157,7 @@ class CommandRun {
   readonly #context: HandlerContext;
   readonly #emitText: ((bytes: Uint8Array) => void) | undefined;
   readonly #holdScope: HoldScopeOption | undefined;
+  readonly #startedMs = performance.now();
   readonly #stdout: Uint8Array[] = [];
   #stdoutBytes = 0;
   #stderrTail = Buffer.alloc(0);
@@ -209,7 +210,9 @@ class CommandRun {
    *  that cannot be ended may hold the output open; they get a moment to finish. */
   #cleanUp(): void {
     this.#signalGroup("SIGKILL");
-    if (this.#child.pid !== undefined) killMarked(this.#mark, this.#child.pid);
+    const { pid: firstPid } = this.#child;
+    const tookMs = performance.now() - this.#startedMs;
+    if (firstPid !== undefined) killMarked({ mark: this.#mark, firstPid, tookMs });
     this.#hasExited = true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {

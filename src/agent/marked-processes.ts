@@ -7,12 +7,19 @@ import { readdirSync, readFileSync } from "node:fs";
 /** Environment variable of a command and all its processes: random per attempt. */
 export const MARK_VARIABLE = "WAGGLE_RUN";
 
-/** Sends KILL to all processes with the mark. Elsewhere than on Linux, does nothing.
- *  @param firstPid id of the attempt's first process; the others have later ids */
-export function killMarked(mark: string, firstPid: number): void {
+/** The processes of an attempt have ids from `firstPid` on. */
+export interface MarkedAttempt {
+  readonly mark: string;
+  /** Id of the attempt's first process. */
+  readonly firstPid: number;
+  readonly tookMs: number;
+}
+
+/** Sends KILL to all processes with the mark. Elsewhere than on Linux, does nothing. */
+export function killMarked(attempt: MarkedAttempt): void {
   if (process.platform !== "linux") return;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
-    const marked = processesAfter(firstPid).filter((pid) => hasMark(pid, mark));
+    const marked = candidates(attempt).filter((pid) => hasMark(pid, attempt.mark));
     if (marked.length === 0) return;
     for (const pid of marked) kill(pid);
   }
@@ -21,12 +28,18 @@ export function killMarked(mark: string, firstPid: number): void {
 /** A process that starts others while it is ended is found in a later round. */
 const ROUNDS_MAX = 5;
 
-/** Ids grow, and begin again from below after the maximum. */
-function processesAfter(firstPid: number): number[] {
-  const beyond = firstPid - Number(readProc("sys/kernel/pid_max")) / 2;
-  return readdirSync("/proc")
-    .map(Number)
-    .filter((pid) => pid > firstPid || pid < beyond);
+/** Too short for the kernel to give out all process ids once. Ids grow, and begin again from below after the maximum. */
+const SHORT_MS = 1_000;
+
+/** Reading the environment of every process takes milliseconds. So after a short attempt, only processes with ids
+ *  between the attempt's first and the newest count. */
+function candidates({ firstPid, tookMs }: MarkedAttempt): number[] {
+  const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
+  const newest = Number(readProc("loadavg").split(" ")[4]);
+  if (tookMs >= SHORT_MS || !Number.isInteger(newest)) return pids;
+  return pids.filter((pid) =>
+    firstPid <= newest ? firstPid < pid && pid <= newest : firstPid < pid || pid <= newest,
+  );
 }
 
 /** An ended process has no environment any more, and that of another user cannot be read. */
