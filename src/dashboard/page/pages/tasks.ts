@@ -96,6 +96,10 @@ function FilterBar({ counts }: { readonly counts: TaskCounts | undefined }): Vie
   const { filters } = router.route.value;
   const text = useSignal(filters["text"] ?? "");
   const typed = useMemo(() => laterOnly(), []);
+  const attribute = useSignal("");
+  useEffect(() => {
+    attribute.value = filters["attribute"] ?? "";
+  }, [filters["attribute"]]);
   const choose = (name: string) => (event: Event) =>
     router.filter({ [name]: (event.target as HTMLInputElement).value });
   const isFiltered = filterNames.some((name) => name !== "sort" && filters[name]);
@@ -125,7 +129,8 @@ function FilterBar({ counts }: { readonly counts: TaskCounts | undefined }): Vie
       type="search"
       placeholder="Attribute: name=value"
       aria-label="attribute"
-      value=${filters["attribute"] ?? ""}
+      value=${attribute.value}
+      onInput=${(event: InputEvent) => (attribute.value = (event.target as HTMLInputElement).value)}
       onChange=${(event: Event) => {
         const { value } = event.target as HTMLInputElement;
         router.filter({ attribute: /^[A-Za-z0-9_./-]{1,64}=/.test(value) ? value : undefined });
