@@ -28,7 +28,8 @@ export function killMarked(attempt: MarkedAttempt): void {
 /** A process that starts others while it is ended is found in a later round. */
 const ROUNDS_MAX = 5;
 
-/** Too short for the kernel to give out all process ids once. Ids grow, and begin again from below after the maximum. */
+/** Too short for the kernel to give out all process ids once. Ids grow, and begin again from below after the
+ *  maximum. */
 const SHORT_MS = 1_000;
 
 /** Reading the environment of every process takes milliseconds. So after a short attempt, only processes with ids

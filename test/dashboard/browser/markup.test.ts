@@ -166,8 +166,8 @@ describe.skipIf(server === undefined || chromiumPath === undefined)(suite, () =>
 
   async function search(page: Page): Promise<void> {
     await page.keyboard.press("/");
-    await page.keyboard.type(fields.searched);
     await page.getByRole("dialog").waitFor();
+    await page.keyboard.type(fields.searched);
     await page.waitForTimeout(1_000);
   }
 
