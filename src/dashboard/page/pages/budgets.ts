@@ -28,7 +28,7 @@ function lists({ swarm, projects, rates }: Budgets): View {
       ${empty({
         title: "No budget limits the swarm",
         text: "With a budget, tasks wait, are refused, or run as a cheaper kind once its tokens are used up.",
-        command: "waggle project set acme --budget 1000000 --window 24h",
+        command: "waggle project set acme --budget 1000000 --budget-window 24h",
       })}
     </div>`;
   return html`
