@@ -131,10 +131,7 @@ function FilterBar({ counts }: { readonly counts: TaskCounts | undefined }): Vie
       aria-label="attribute"
       value=${attribute.value}
       onInput=${(event: InputEvent) => (attribute.value = (event.target as HTMLInputElement).value)}
-      onChange=${(event: Event) => {
-        const { value } = event.target as HTMLInputElement;
-        router.filter({ attribute: /^[A-Za-z0-9_./-]{1,64}=/.test(value) ? value : undefined });
-      }}
+      onChange=${choose("attribute")}
     />
     <select aria-label="Order" onChange=${choose("sort")}>
       ${sorts.map(([value, label]) => html`<option value=${value} selected=${(filters["sort"] ?? "") === value}>${label}</option>`)}
@@ -286,7 +283,8 @@ function filterOf(filters: Filters): TaskFilter | undefined {
     ...(agent ? { agent: agent.split(",") } : {}),
     ...(name ? { attributes: { [name]: value.join("=") } } : {}),
   };
-  return text || Object.keys(filter).length === 0 ? undefined : filter;
+  const isUnclear = Boolean(text) || (Boolean(attribute) && value.length === 0);
+  return isUnclear || Object.keys(filter).length === 0 ? undefined : filter;
 }
 
 interface RowDeps {
