@@ -43,6 +43,7 @@ async function transcript(...lines: string[]): Promise<string> {
   return text
     .replace(/\d+(\.\d+)? (ms|s|min)\b/g, "…")
     .replace(/\d\d:\d\d:\d\d\.\d{3}/g, "…")
+    .replace(/\bbatch \d+( to \d+)?/g, "batch …") // two joins may share a batch
     .replace(/(quick +yes +1 of 1 +)0\.9\d\d +9\d %/g, "$1… …");
 }
 
@@ -124,13 +125,13 @@ attempt 1 at quick, …: completed after …, 800 tokens reserved,
 
 waggle explain spent --attempt 1 shows every agent at that moment
 $ waggle explain spent --attempt 1
-spent attempt 1 went to quick as review (batch 5, …)
+spent attempt 1 went to quick as review (batch …, …)
 
   agent  eligible      free  score  success  load  backlog  speed
 → quick  yes         1 of 1  … …  0.00
   slow   wrong-kind  1 of 1
 
-the receipt says the same; replayed from batch 1 to 5
+the receipt says the same; replayed from batch …
 $ waggle explain spent --attempt 2
 error WAGGLE_INVALID_VALUE: --attempt: task spent has had 1 attempt, but no attempt 2
 exit 2
