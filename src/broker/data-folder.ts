@@ -55,6 +55,17 @@ export function makeDataFolder(path: string): DataFolder {
   return folder;
 }
 
+/** Folder of a journal in files. One per swarm: swarms of one data folder share a broker, but no journal. */
+export function journalFolder({
+  dataFolder,
+  swarm,
+}: {
+  readonly dataFolder: string;
+  readonly swarm: string;
+}): string {
+  return join(dataFolder, "journals", swarm);
+}
+
 /** Atomic, and readable only to the owner, because the files hold the secret. */
 export function writePrivately(file: string, content: string): void {
   const draft = `${file}.${randomBytes(6).toString("hex")}.new`;

@@ -3,6 +3,7 @@
 import { open, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isExport, openExport } from "../audit/export.ts";
+import { journalFolder } from "../broker/data-folder.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
 import { swarmId } from "../ids.ts";
@@ -11,7 +12,6 @@ import type { JournalReader } from "../journal/journal.ts";
 import { openNatsJournal } from "../journal/nats.ts";
 import { connectionOf } from "./doctor/checks.ts";
 import { fileError } from "./file-error.ts";
-import { journalFolder } from "./run-coordinator.ts";
 import { isInFiles } from "./stopped-journal.ts";
 import { UsageError } from "./usage-error.ts";
 import type { VerbContext } from "./verb.ts";

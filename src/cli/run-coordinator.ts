@@ -3,12 +3,12 @@
 // the journal is a file, for one coordinator at a time.
 
 import { hostname } from "node:os";
-import { join } from "node:path";
 import type { Logger } from "pino";
 import { serveCoordinator } from "../adapters/nats-service/coordinator-service.ts";
 import type { JournalVerifier } from "../audit/verifying/audit-check.ts";
 import { ThreadVerifier } from "../audit/verifying/thread-verifier.ts";
 import { keepBroker } from "../broker/broker-keeper.ts";
+import { journalFolder } from "../broker/data-folder.ts";
 import { type FoundBroker, findBroker, type LocalBroker } from "../broker/find-broker.ts";
 import { stopBroker } from "../broker/stop-broker.ts";
 import { systemClock, systemRandom } from "../clock.ts";
@@ -195,9 +195,4 @@ function recoveryText(recovered: readonly Recovery[]): string | undefined {
     `the journal ended with an incomplete record: ${cutBytes} bytes were cut off. A crash leaves such a record, ` +
     "which was never acknowledged; if nothing crashed, the disk is damaged and the last accepted tasks may be lost"
   );
-}
-
-/** One folder per swarm: swarms of one data folder share a broker, but no journal. */
-export function journalFolder({ dataFolder, swarm }: Settings): string {
-  return join(dataFolder, "journals", swarm);
 }

@@ -3,7 +3,7 @@
 
 import { rename } from "node:fs/promises";
 import { readRecord } from "../broker/broker-record.ts";
-import { findDataFolder } from "../broker/data-folder.ts";
+import { findDataFolder, journalFolder } from "../broker/data-folder.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
 import { ForbiddenError, UnreachableError, WaggleError } from "../errors.ts";
@@ -20,7 +20,6 @@ import { forbidden } from "../protocol/forbidden.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import { connectNats } from "../transport/nats.ts";
 import { connectionOf } from "./doctor/checks.ts";
-import { journalFolder } from "./run-coordinator.ts";
 import { UsageError } from "./usage-error.ts";
 import type { VerbContext } from "./verb.ts";
 

@@ -14,7 +14,8 @@ import {
 } from "../agent/options.ts";
 import { type PayloadCodec, payloadCodec } from "../agent/payload-codec.ts";
 import { StandIn } from "../agent/stand-in.ts";
-import { findBroker } from "../broker/find-broker.ts";
+import { journalFolder } from "../broker/data-folder.ts";
+import { type FoundBroker, findBroker } from "../broker/find-broker.ts";
 import type { CredentialFiles } from "../broker/named-server.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";
 import { type ProgramSettings, programSettings } from "../config/settings.ts";
@@ -29,6 +30,7 @@ import { logStatus } from "../transport/status-log.ts";
 import type { Transport } from "../transport/transport.ts";
 import { type Swarm, SwarmClient, type SwarmDeps } from "./swarm.ts";
 import { projectName } from "./task-request.ts";
+import type { OpenJournal } from "./task-stories.ts";
 
 /** All options are optional. The default is the swarm that `waggle` commands reach from the current folder and
  *  environment. Options take precedence over the environment. `waggle.config.json` is not read. */
@@ -129,14 +131,15 @@ const readOptions = readerOf<ConnectOptions>(
   InvalidConfigError,
 );
 
-type Wire = Pick<SwarmDeps, "transport" | "agentConnection" | "onClose">;
+type Wire = Pick<SwarmDeps, "transport" | "agentConnection" | "openJournal" | "onClose">;
 
 async function openWire(options: ConnectOptions, settings: ProgramSettings, logger: Logger): Promise<Wire> {
   const { transport } = options;
   if (transport !== undefined) {
     return { transport, onClose: async () => undefined };
   }
-  const server = await findServer(settings);
+  const found = await findBroker({ mode: "find-only", ...settings });
+  const server = serverOf(found);
   const opened = await connectNats({
     ...server,
     name: "waggle-client",
@@ -148,15 +151,27 @@ async function openWire(options: ConnectOptions, settings: ProgramSettings, logg
   return {
     transport: opened,
     agentConnection: { kind: "transport", transport: opened, standIn },
+    openJournal: journalOpener(found, settings),
     onClose: () => opened.close(),
   };
 }
 
-async function findServer(
-  settings: ProgramSettings,
-): Promise<ServerAddress & { readonly inboxPrefix?: string }> {
-  const { address, inboxPrefix } = await findBroker({ mode: "find-only", ...settings });
+function serverOf({ address, inboxPrefix }: FoundBroker): ServerAddress & { readonly inboxPrefix?: string } {
   return { ...address, ...(inboxPrefix === undefined ? {} : { inboxPrefix }) };
+}
+
+/** Over a connection of its own, loaded at the first use: few programs read the journal. */
+function journalOpener(found: FoundBroker, { dataFolder, swarm }: ProgramSettings): OpenJournal {
+  if (found.kind === "development")
+    return async () => {
+      const { openFileJournalReader } = await import("../journal/file/reader.ts");
+      return await openFileJournalReader(journalFolder({ dataFolder, swarm }));
+    };
+  return async (signal) => {
+    const { openNatsJournal } = await import("../journal/nats.ts");
+    const connection = { ...serverOf(found), name: "waggle journal" };
+    return await openNatsJournal({ connection, swarm: swarmId(swarm), signal });
+  };
 }
 
 /** @throws InvalidConfigError */

@@ -89,6 +89,7 @@ import {
 } from "./task-request.ts";
 import {
   type AcceptedTaskStatus,
+  type OpenJournal,
   type ReplayOptions,
   readSlotWaitOptions,
   readTaskOptions,
@@ -290,10 +291,11 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws as `story` */
   explain(id: string, options?: TaskOptions): Promise<TaskExplanation>;
 
-  /** All agents with their scores at the moment of an assignment; the receipt shows three. Replays the journal
-   *  up to the assignment, so the duration grows with the journal.
-   *  @throws as `story`; InvalidValueError when the task did not have the attempt; AuditTrimmedError when the
-   *    beginning of the journal was deleted */
+  /** All agents with their scores at the moment of an assignment; the receipt shows three. Replays the journal up to
+   *  the assignment. With access to the journal (its folder or streams) the replay begins at the newest base before
+   *  the assignment; else at the journal's first batch, from coordinators, so that the duration grows with the journal.
+   *  @throws as `story`; InvalidValueError when the task did not have the attempt; AuditTrimmedError when no state
+   *    from before the assignment can be read */
   replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment>;
 
   /** The requests that wait for slots of a resource, in the order of this moment, with L and its terms. With an agent:
@@ -376,6 +378,8 @@ export interface SwarmDeps {
   readonly logger: Logger;
   /** Default: no spans. */
   readonly tracing?: Tracing;
+  /** Default: only coordinators read the journal. */
+  readonly openJournal?: OpenJournal;
   /** Connection of the agents started here. Default: over `transport`, in this thread. */
   readonly agentConnection?: AgentConnection;
   /** Called once, after all other parts were closed. */
@@ -479,7 +483,10 @@ export class SwarmClient implements Swarm {
       leaderIdx: (project, signal) => this.#leaderIdx(project, signal),
     };
     this.#logs = new AttemptLogs(asker, subjects);
-    this.#stories = new TaskStories({ ...this.#reading, asker, subjects });
+    this.#stories = new TaskStories({
+      ...this.#reading,
+      ...{ asker, subjects, openJournal: deps.openJournal },
+    });
     this.#lists = new TaskLists(shared);
     const status = (id: string, asked: TaskOptions) => this.#stories.status(id, asked);
     const bulk = new Bulk({ ...shared, lists: this.#lists, status });

@@ -4,9 +4,11 @@
 import { z } from "zod";
 import { callback, readerOf } from "../agent/options.ts";
 import { AssignmentReplay, type ReplayedAssignment } from "../audit/assignment-replay.ts";
+import { pastAssignment } from "../audit/past-assignment.ts";
 import { StoryFold, type StoryLine } from "../audit/story.ts";
-import { AuditTrimmedError, InvalidValueError } from "../errors.ts";
+import { AuditTrimmedError, InvalidValueError, WaggleError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
+import type { JournalReader } from "../journal/journal.ts";
 import {
   type ExplainedTask,
   explainResponseSchema,
@@ -84,9 +86,15 @@ export const readSlotWaitOptions = readerOf<SlotWaitOptions>({
   example: '{ agent: "a1" }',
 });
 
+/** Opens the swarm's journal to read it without a coordinator; the caller closes it.
+ *  @throws WaggleError if this program has no access to the journal */
+export type OpenJournal = (signal?: AbortSignal) => Promise<JournalReader>;
+
 export interface TaskStoriesDeps extends EventSourceDeps {
   readonly asker: Asker;
   readonly subjects: Subjects;
+  /** Undefined: only coordinators read the journal. */
+  readonly openJournal?: OpenJournal | undefined;
 }
 
 export class TaskStories {
@@ -153,7 +161,7 @@ export class TaskStories {
     return waits;
   }
 
-  /** @throws AuditTrimmedError when the beginning of the journal was deleted */
+  /** @throws AuditTrimmedError when no state from before the assignment can be had */
   async replayAssignment(id: string, given?: ReplayOptions): Promise<ReplayedAssignment> {
     const options = readReplayOptions("replayAssignment", given);
     const status = await this.status(id, options);
@@ -161,7 +169,9 @@ export class TaskStories {
     if (!Number.isInteger(attempt) || attempt < 1 || attempt > status.attempts)
       throw new InvalidValueError(noSuchAttempt(status, attempt), { field: "attempt" });
     try {
-      const found = await this.#replayed(status, attempt, options);
+      const sought = { status, attempt };
+      const found =
+        (await this.#replayedFromBase(sought, options)) ?? (await this.#replayedFromStart(sought, options));
       if (found !== undefined) return found;
     } catch (cause) {
       if (!(cause instanceof AuditTrimmedError)) throw cause;
@@ -171,9 +181,40 @@ export class TaskStories {
     throw new InvalidValueError(noSuchAttempt(status, attempt), { field: "attempt" });
   }
 
-  async #replayed(
-    status: AcceptedTaskStatus,
-    attempt: number,
+  /** From the journal itself. Undefined without access to the journal, or without a record of the attempt. */
+  async #replayedFromBase(
+    { status, attempt }: SoughtAttempt,
+    options: ReplayOptions,
+  ): Promise<ReplayedAssignment | undefined> {
+    const { clock, openJournal, closed, aborts } = this.#deps;
+    if (openJournal === undefined) return undefined;
+    const { attempts } = await this.#line(status, options);
+    const idx = attempts.find((each) => each.attempt === attempt)?.assignedIdx;
+    if (idx === undefined) return undefined;
+    const ended = aborts.linkedTo(options.signal, closed);
+    const { signal } = ended;
+    try {
+      const journal = await openJournal(signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        if (error instanceof WaggleError) return undefined; // the coordinators' pages remain
+        throw error;
+      });
+      if (journal === undefined) return undefined;
+      try {
+        const onBatch = (at: number) => options.onProgress?.({ idx: at, lastIdx: idx });
+        const { project, task } = status;
+        return await pastAssignment({ journal, clock }, { project, task, attempt, idx, onBatch, signal });
+      } finally {
+        await journal.close();
+      }
+    } finally {
+      ended.abort();
+    }
+  }
+
+  /** From the pages of coordinators, which begin at the journal's first batch. */
+  async #replayedFromStart(
+    { status, attempt }: SoughtAttempt,
     options: ReplayOptions,
   ): Promise<ReplayedAssignment | undefined> {
     const lastIdx = status.endedIdx ?? status.idx;
@@ -240,14 +281,19 @@ export function changedBatchesOf({ events }: StoryLine): readonly number[] {
   return [...new Set(events.filter(({ isChanged }) => isChanged).map(({ idx }) => idx))];
 }
 
+interface SoughtAttempt {
+  readonly status: AcceptedTaskStatus;
+  readonly attempt: number;
+}
+
 /** The place of a task, from its status. */
 type Placed = Pick<AcceptedTaskStatus, "project" | "task" | "submittedIdx" | "endedIdx" | "round" | "idx">;
 
 function cannotReplay({ task, endedIdx }: AcceptedTaskStatus, firstIdx: number): string {
   const isGone = endedIdx !== undefined && endedIdx < firstIdx;
   const left = isGone ? "the task's record is no longer kept either" : "only its receipt may be left";
-  const remedy = `\`waggle explain ${task} --journal\` begins at the journal's base instead`;
-  return `an assignment is replayed from the journal's first batch, and the journal begins at batch ${firstIdx}: ${left}. ${remedy}`;
+  const remedy = `\`waggle explain ${task} --journal FILE\` reads an earlier \`waggle export\``;
+  return `no state from before the assignment can be read, and the journal begins at batch ${firstIdx}: ${left}. ${remedy}`;
 }
 
 function noSuchAttempt({ task, attempts, endedIdx }: AcceptedTaskStatus, attempt: number): string {

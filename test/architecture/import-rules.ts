@@ -39,6 +39,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "src/config",
     "src/protocol",
     "src/transport",
+    "src/journal",
     "src/tracing",
     "src/agent",
     "src/broker",

@@ -4,9 +4,14 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { describeWait } from "../../src/audit/describe-wait.ts";
 import { connect } from "../../src/client/connect.ts";
-import type { Swarm } from "../../src/client/swarm.ts";
-import { CompactedSwarm } from "../support/compacted-swarm.ts";
-import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
+import { type Swarm, SwarmClient } from "../../src/client/swarm.ts";
+import type { OpenJournal } from "../../src/client/task-stories.ts";
+import { systemClock, systemRandom } from "../../src/clock.ts";
+import { UnreachableError } from "../../src/errors.ts";
+import { swarmId } from "../../src/ids.ts";
+import { MemoryJournal } from "../../src/journal/memory.ts";
+import { CompactedSwarm, everything } from "../support/compacted-swarm.ts";
+import { silentLogger, startTestSwarm, type TestSwarm } from "../support/swarm.ts";
 
 let there: TestSwarm;
 let swarm: Swarm;
@@ -65,6 +70,68 @@ it("replays one assignment, the last by default, and reports progress", async ()
   });
   expect(progress).toEqual(Array.from({ length: replayed.idx }, (_, at) => at + 1));
   expect(replayed.replayed).toEqual({ from: 1, to: replayed.idx });
+});
+
+/** A program that reads the journal itself. */
+function reading({ swarm: { hub } }: CompactedSwarm, openJournal: OpenJournal): Swarm {
+  return new SwarmClient({
+    ...{ transport: hub.connect(), swarm: swarmId("test"), project: "default", user: undefined, openJournal },
+    ...{ clock: systemClock, random: systemRandom, logger: silentLogger, onClose: async () => undefined },
+  });
+}
+
+it("replays from the newest base before the assignment where the program reads the journal itself", async () => {
+  const compacted = await new CompactedSwarm().start(everything);
+  let closed = 0;
+  const own = reading(compacted, async () => {
+    const journal = new MemoryJournal(compacted.store);
+    return {
+      list: () => journal.list(),
+      segment: (number) => journal.segment(number),
+      close: async () => {
+        closed += 1;
+      },
+    };
+  });
+  const refused = reading(compacted, async () => {
+    throw new UnreachableError("the server permits this user no streams");
+  });
+  try {
+    const agent = await compacted.swarm.agent("a1");
+    for (let round = 0; round < 4; round += 1) await compacted.work(12);
+    await own.submit({ id: "late", kind: "count" });
+    await agent.assignment();
+    const progress: number[] = [];
+    const replayed = await own.replayAssignment("late", { onProgress: ({ idx }) => progress.push(idx) });
+    expect(replayed).toMatchObject({ task: "late", attempt: 1, agent: "a1", agrees: true });
+    const { from, to } = replayed.replayed;
+    expect(from).toBeGreaterThan(30);
+    expect(to).toBe(replayed.idx);
+    expect(progress).toEqual(Array.from({ length: to - from + 1 }, (_, at) => from + at));
+    expect(closed).toBe(1);
+
+    const fromPages = await refused.replayAssignment("late");
+    expect(fromPages).toEqual({ ...replayed, replayed: { from: 1, to } });
+  } finally {
+    await Promise.all([own.close(), refused.close()]);
+    await compacted.swarm.stop();
+  }
+});
+
+it("replays an assignment although the beginning of the journal was removed", async () => {
+  const compacted = await new CompactedSwarm().start();
+  const own = reading(compacted, async () => new MemoryJournal(compacted.store));
+  try {
+    const agent = await compacted.swarm.agent("a1");
+    for (let round = 0; round < 4; round += 1) await compacted.work(12);
+    await own.submit({ id: "late", kind: "count" });
+    await agent.assignment();
+    expect((await own.status()).journal.auditFirstIdx).toBeGreaterThan(20);
+    expect(await own.replayAssignment("late")).toMatchObject({ agent: "a1", agrees: true });
+  } finally {
+    await own.close();
+    await compacted.swarm.stop();
+  }
 });
 
 it("says that a purged journal cannot be replayed, and what is left", async () => {

@@ -5,6 +5,7 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { duration } from "../../audit/describe.ts";
+import { journalFolder } from "../../broker/data-folder.ts";
 import { type FoundBroker, findBroker } from "../../broker/find-broker.ts";
 import { isRecentEnough, NATS_SERVER_VERSION_MIN } from "../../broker/nats-binary.ts";
 import { SwarmClient } from "../../client/swarm.ts";
@@ -22,7 +23,6 @@ import { connectNats, type NatsOptions, type NatsTransport } from "../../transpo
 import { logServerError } from "../../transport/server-error.ts";
 import { exitCodeOf, exitCodes } from "../exit-code.ts";
 import { counted, formatBytes, formatCount } from "../format.ts";
-import { journalFolder } from "../run-coordinator.ts";
 import type { VerbContext } from "../verb.ts";
 import type { Check } from "./check.ts";
 import { checkJournalFolder } from "./journal.ts";
