@@ -125,7 +125,7 @@ export type SessionNotice =
   /** The last notice. */
   | {
       readonly type: "closed";
-      readonly error?: { readonly code: WaggleErrorCode; readonly message: string };
+      readonly error?: { readonly code: WaggleErrorCode; readonly message: string; readonly field?: string };
     };
 
 /** A change of a slot lease. */

@@ -556,6 +556,7 @@ export class AgentSession implements SessionLink {
       case "fenced":
         return this.#signal({ type: "FENCED" });
       case "rejoin":
+        if (push.refusal !== undefined) return this.#signal(signalOfRefusal(push.refusal));
         return this.#lapse("the leader reassigned the agent's attempts");
       case "slots-granted":
         if (!this.#isRecent(this.#current.confirmedAt)) return this.#defer(push);
@@ -728,7 +729,13 @@ export class AgentSession implements SessionLink {
     this.#cancelLoad?.();
     if (error === undefined) return this.#deps.notify({ type: "closed" });
     this.#logError(error);
-    this.#deps.notify({ type: "closed", error: { code: codeOf(error), message: messageOf(error) } });
+    const field = error instanceof WaggleError ? error.field : undefined;
+    const plain = {
+      code: codeOf(error),
+      message: messageOf(error),
+      ...(field === undefined ? {} : { field }),
+    };
+    this.#deps.notify({ type: "closed", error: plain });
   }
 
   #abort(attempts: readonly HeldAttempt[], reason: AbortReason): void {

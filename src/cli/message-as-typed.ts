@@ -15,6 +15,8 @@ const attributeByField: Readonly<Record<string, string>> = {
   stallMs: "stall",
   kinds: "kind",
   labels: "label",
+  roles: "role",
+  types: "type",
   needs: "need",
   inboxUsers: "inboxUser",
   attributes: "attribute",

@@ -1,17 +1,17 @@
-// How an operator's grant reaches agents that have joined: a session beyond the new grant ends, and its attempts and
-// slots are taken back. The agent may join again with what the grant permits. Not here: refusals (grant-rules.ts).
+// How an operator's grant, and the policy on agents, reach agents that have joined: a session that is no longer
+// permitted ends, and its attempts and slots are taken back. The agent may join again with what is permitted. Not here:
+// refusals (grant-rules.ts).
 
 import { InvalidValueError } from "../errors.ts";
 import type { Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Event } from "../state/event.ts";
-import type { Grants } from "../state/grant.ts";
 import { slotLeasesOf } from "../state/slot-rows.ts";
 import type { AgentRow, SwarmState } from "../state/state.ts";
 import type { CommandOf } from "./command.ts";
 import { endSession } from "./decide-agent.ts";
 import type { Decision } from "./decision.ts";
-import { excessOfProfile, excessOfSlots } from "./grant-rules.ts";
+import { type AgentRules, agentRulesOf, excessOfProfile, excessOfSlots } from "./grant-rules.ts";
 import { nextGrant } from "./next-settings.ts";
 
 /**
@@ -36,19 +36,45 @@ export function decideGrant(
     events.push(
       grant === undefined ? { type: "GrantRemoved", group } : { type: "GrantConfigured", group, grant },
     );
-  const grants = isChanged ? state.grants.with(group, grant) : state.grants;
-  for (const row of state.agentById.values()) {
-    if (!row.online || row.group !== group || !isBeyond(state, grants, row)) continue;
-    const closures = endSession(state, row, "forbidden", at, limits.closuresPerCommandMax - events.length);
-    events.push(...closures.events);
-    if (!closures.isComplete) return { events, reply: { kind: "again" } };
-  }
+  const rules = { ...agentRulesOf(state), ...(isChanged ? { grants: state.grants.with(group, grant) } : {}) };
+  const ends = endForbidden(state, (row) => row.group === group && isBeyond(state, rules, row), {
+    at,
+    eventsMax: limits.closuresPerCommandMax - events.length,
+  });
+  events.push(...ends.events);
+  if (!ends.isComplete) return { events, reply: { kind: "again" } };
   return { events, reply: { kind: "set", settings: grant ?? null, changed: events.length > 0 } };
 }
 
-/** Whether an online agent declared, runs or holds more than a grant permits. */
-function isBeyond(state: SwarmState, grants: Grants, row: AgentRow): boolean {
-  if (excessOfProfile(state, grants, row.group, row) !== undefined) return true;
+/** Ends the sessions of groups without a grant, as `agents: declared` requires. */
+export function endUndeclared(
+  state: SwarmState,
+  at: Instant,
+  eventsMax: number,
+): { events: Event[]; isComplete: boolean } {
+  return endForbidden(state, ({ group }) => state.grants.of(group) === undefined, { at, eventsMax });
+}
+
+/** Ends sessions, as many as fit. @param isForbidden asked about online agents */
+function endForbidden(
+  state: SwarmState,
+  isForbidden: (row: AgentRow) => boolean,
+  { at, eventsMax }: { readonly at: Instant; readonly eventsMax: number },
+): { events: Event[]; isComplete: boolean } {
+  const events: Event[] = [];
+  for (const row of state.agentById.values()) {
+    if (!row.online || !isForbidden(row)) continue;
+    const closures = endSession(state, row, "forbidden", at, eventsMax - events.length);
+    events.push(...closures.events);
+    if (!closures.isComplete) return { events, isComplete: false };
+  }
+  return { events, isComplete: true };
+}
+
+/** Whether an online agent declared, runs or holds more than is permitted. */
+function isBeyond(state: SwarmState, rules: AgentRules, row: AgentRow): boolean {
+  const { grants } = rules;
+  if (excessOfProfile(rules, row.group, row) !== undefined) return true;
   for (const { project, state: of } of row.open.values())
     if (of !== "revoked" && !grants.includes(row.group, project)) return true;
   return slotLeasesOf(state, row.id).some(

@@ -7,12 +7,13 @@ import { InvalidValueError } from "../errors.ts";
 import type { Instant, Kind, ProjectId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Event } from "../state/event.ts";
+import type { Policy } from "../state/policy.ts";
 import { rateOf } from "../state/rate-rows.ts";
 import { defaultKindSettings, defaultProjectSettings, type SwarmState } from "../state/state.ts";
 import { hasRoomForProject } from "../state/task-rows.ts";
 import { isDeclared } from "./admission.ts";
 import type { CommandOf, SettingsCommand } from "./command.ts";
-import { decideGrant } from "./decide-grant.ts";
+import { decideGrant, endUndeclared } from "./decide-grant.ts";
 import { decideEndHold, decidePlaceHold } from "./decide-hold.ts";
 import { endWaitsAbove } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
@@ -64,7 +65,7 @@ function warningsOf(state: SwarmState, command: SettingsCommand): readonly strin
 function decisionOn(state: SwarmState, command: SettingsCommand, at: Instant): Decision {
   switch (command.type) {
     case "SetPolicy":
-      return setPolicy(state, command);
+      return setPolicy(state, command, at);
     case "SetProject":
       return setProject(state, command);
     case "RemoveProject":
@@ -99,9 +100,22 @@ function decisionOn(state: SwarmState, command: SettingsCommand, at: Instant): D
   }
 }
 
+/**
+ * Where agents must be declared, the sessions of groups without a grant end. Sessions that are too many for one batch
+ * end over several: the reply `again` asks for the same command in the next batch.
+ */
+function setPolicy(state: SwarmState, command: CommandOf<"SetPolicy">, at: Instant): Decision {
+  const policy = nextPolicy(state.policy, command.patch);
+  const configured = configurePolicy(state, policy, command);
+  if (policy.agents !== "declared") return configured;
+  const eventsMax = limits.closuresPerCommandMax - configured.events.length;
+  const ends = endUndeclared(state, at, eventsMax);
+  const events = [...configured.events, ...ends.events];
+  return ends.isComplete ? changed(policy, events) : { events, reply: { kind: "again" } };
+}
+
 /** Naming α or a preset resets tuned values of α, even when the policy already has the named value. */
-function setPolicy(state: SwarmState, { patch }: CommandOf<"SetPolicy">): Decision {
-  const policy = nextPolicy(state.policy, patch);
+function configurePolicy(state: SwarmState, policy: Policy, { patch }: CommandOf<"SetPolicy">): Decision {
   const isSaid = patch.alpha !== undefined || patch.optimizeFor !== undefined;
   const hasMoved = [...state.resourceByName.values()].some(
     ({ tunedAlpha, settings }) => tunedAlpha !== undefined && settings.ownAlpha === undefined,

@@ -6,6 +6,7 @@ import type { AgentId, Incarnation, ProjectId, SlotHandle, TaskId, TaskRef } fro
 import { NO_PROJECT } from "../ids.ts";
 import type { BareEvent, Event, SlotWaitEndReason, TaskSpec } from "../state/event.ts";
 import type { OpenAttempt, SwarmState } from "../state/state.ts";
+import { type BeyondGrant, refusalOfReturn } from "./grant-rules.ts";
 
 export type Effect =
   /** Without a specification, the attempt was revoked before the arrival: only the number still counts. */
@@ -22,6 +23,8 @@ export type Effect =
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
       readonly what: "drain" | "undrain" | "fenced" | "rejoin";
+      /** With `rejoin`: the agent may not join again as it is. */
+      readonly refusal?: BeyondGrant;
     }
   /** Slots requested by the agent are granted. */
   | {
@@ -121,13 +124,15 @@ export function addEffects(
       return;
     }
     case "AgentLeft": {
-      if (event.reason === "left") return;
-      const { agent, incarnation } = event;
+      const { agent, incarnation, reason } = event;
+      if (reason === "left") return;
+      const refusal = reason === "forbidden" ? refusalOfReturn(state, event) : undefined;
       effects.push({
         kind: "tell",
         agent,
         incarnation,
-        what: event.reason === "fenced" ? "fenced" : "rejoin",
+        what: reason === "fenced" ? "fenced" : "rejoin",
+        ...(refusal === undefined ? {} : { refusal }),
       });
       return;
     }

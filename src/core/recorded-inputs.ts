@@ -367,10 +367,13 @@ function departureOf(
   return join ?? unknownJoin(row);
 }
 
-/** Goes on with the sessions that a changed grant ended in the batch before. */
+/** Goes on with the sessions that a changed grant or policy ended in the batch before. */
 function grantInForce({ grants }: SwarmState, { group }: AgentRow): Command {
   const grant = grants.of(group);
-  return grant === undefined ? { type: "RemoveGrant", group } : { type: "SetGrant", group, grant };
+  // A removed grant ends sessions only where agents are declared, and then the policy in force ends the same sessions.
+  return grant === undefined
+    ? { type: "SetPolicy", patch: { agents: "declared" } }
+    : { type: "SetGrant", group, grant };
 }
 
 /** Only slots were ended so far: any reason will do. */

@@ -11,12 +11,27 @@ export function policyWarnings(state: SwarmState, patch: PolicyPatch): readonly 
   const warnings = [
     ...budgetWarnings(state, patch.budget?.mode ?? state.policy.budget?.mode, patch),
     ...ownAlphaWarnings(state, patch),
+    ...undeclaredWarnings(state, patch),
   ];
   if (patch.rules === "lucio" && patch.topN === undefined && state.policy.topN === undefined)
     warnings.push(
       "the rules lucio do not include Lucio's own limit on open attempts: set topN (--top-n) as well",
     );
   return warnings;
+}
+
+/** Agents that have joined end, too. */
+function undeclaredWarnings({ agentById, grants }: SwarmState, { agents }: PolicyPatch): readonly string[] {
+  if (agents !== "declared") return [];
+  const undeclared = [...agentById.values()].filter(
+    ({ online, group }) => online && grants.of(group) === undefined,
+  );
+  const [first] = undeclared;
+  if (first === undefined) return [];
+  const ended = undeclared.length === 1 ? "1 agent of a group" : `${undeclared.length} agents of groups`;
+  return [
+    `the sessions of ${ended} without a grant end: \`waggle grant set ${first.group}\` declares the group of ${first.id}`,
+  ];
 }
 
 /** A policy's α does not reach resources with an α of their own. */

@@ -704,7 +704,14 @@ export const agentPushSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("drain"), term, incarnation: z.string() }),
   z.object({ type: z.literal("undrain"), term, incarnation: z.string() }),
   z.object({ type: z.literal("fenced"), term, incarnation: z.string() }),
-  z.object({ type: z.literal("rejoin"), term, incarnation: z.string() }),
+  z.object({
+    type: z.literal("rejoin"),
+    term,
+    incarnation: z.string(),
+    refusal: codedErrorSchema
+      .optional()
+      .describe("`WAGGLE_FORBIDDEN`: the agent may not join again as it is, and ends"),
+  }),
   slotsGrantedPushSchema,
   slotWaitsEndedPushSchema,
   slotsRevokedPushSchema,

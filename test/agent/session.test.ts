@@ -715,6 +715,18 @@ describe("incarnations", () => {
     });
   });
 
+  it("end for good with a refusal, at once, whatever handlers run", async () => {
+    const { leader } = await join();
+    await fixture.assign(2);
+    const refusal = { ok: false, code: "WAGGLE_FORBIDDEN", message: "kinds: not k", field: "kinds" };
+    leader.push({ type: "rejoin", refusal });
+    await settled();
+    expect(fixture.aborted).toEqual(["t1 stopping", "t2 stopping"]);
+    const { ok: _, ...error } = refusal;
+    expect(fixture.closed).toEqual({ type: "closed", error });
+    expect(leader.all("join")).toHaveLength(1);
+  });
+
   it("leave capacity to the next while old handlers run: prefetched attempts are listed as waiting", async () => {
     const { leader, clock } = await join();
     await fixture.assign(2);

@@ -70,10 +70,33 @@ describe("operator.grant", () => {
     await swarm.submit("t1");
     await agent.assignment();
     await operator("grant", { group: "gpu", grant: { maxConcurrent: 0 } });
-    expect(await agent.push("rejoin" as never)).toMatchObject({ type: "rejoin" });
+    expect(await agent.push("rejoin")).toMatchObject({
+      refusal: { code: "WAGGLE_FORBIDDEN", field: "maxConcurrent" },
+    });
     const other = await swarm.agent("a2");
     expect(await other.assignment()).toMatchObject({ task: "t1", attempt: 2 });
     expect(await agent.join()).toMatchObject({ code: "WAGGLE_FORBIDDEN", field: "maxConcurrent" });
+  });
+
+  it("an agent whose work alone is beyond the grant is asked to join again, without a refusal", async () => {
+    const agent = await swarm.agent("a1", { group: "gpu" });
+    await swarm.submit("t1");
+    await agent.assignment();
+    await operator("grant", { group: "gpu", grant: { projects: ["other"] } });
+    expect(await agent.push("rejoin")).not.toHaveProperty("refusal");
+  });
+
+  it("a policy that agents must be declared refuses a joined agent, also if the push was lost", async () => {
+    const agent = await swarm.agent("a1", { group: "gpu" });
+    await operator("policy", { agents: "declared" });
+    const refusal = {
+      code: "WAGGLE_FORBIDDEN",
+      field: "group",
+      message: expect.stringContaining("grant set gpu"),
+    };
+    expect(await agent.push("rejoin")).toMatchObject({ refusal });
+    void agent.beat([], 0);
+    expect(await agent.push("rejoin")).toMatchObject({ refusal });
   });
 });
 

@@ -4,9 +4,12 @@
 import { describe, expect, it } from "vitest";
 import type { Command, CommandOf } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
+import { Reproduction } from "../../src/core/reproduction.ts";
 import { type GroupId, kind, projectId, resourceName, taskId } from "../../src/ids.ts";
+import { type Batch, decodeRecord } from "../../src/journal/records.ts";
 import { limits } from "../../src/limits.ts";
 import type { Grant } from "../../src/state/grant.ts";
+import { emptyState } from "../../src/state/state.ts";
 import { acquire, SlotTurns } from "../support/slots.ts";
 import { liveTask } from "../support/task-refs.ts";
 import { join, submit } from "../support/turns.ts";
@@ -133,7 +136,27 @@ describe("a changed grant reaches agents that have joined", () => {
     expect(turns.last("AgentLeft").reason).toBe("forbidden");
     expect(turns.last("AttemptFailed").failure.class).toBe("lost");
     expect(liveTask(turns.state, "t1")?.state).toBe("queued");
-    expect(turns.effects.at(-1)).toMatchObject({ kind: "tell", agent: "a1", what: "rejoin" });
+    expect(turns.effects.at(-1)).toEqual({ kind: "tell", agent: "a1", incarnation: "a1-1", what: "rejoin" });
+  });
+
+  it.each<[string, Grant, string | undefined]>([
+    ["kinds", { kinds: [kind("l")] }, "k"],
+    ["roles", { roles: [] }, "reviewer"],
+    ["types", { types: ["gpt"] }, "claude"],
+    ["labels", { labels: ["zone"] }, "gpu=a100"],
+    ["maxConcurrent", { maxConcurrent: 1 }, "2"],
+  ])("ends the session of an agent beyond %s, and tells it why", (field, grant, value) => {
+    const turns = new SlotTurns();
+    const profile = { agentType: "claude", role: "reviewer", labels: { gpu: "a100" }, maxConcurrent: 2 };
+    turns.turn(joinGpu("a1", profile), join("a2", profile), submit({ id: taskId("t1") }));
+    turns.turn(set(grant));
+    expect([turns.agent("a1").online, turns.agent("a2").online]).toEqual([false, true]);
+    expect(turns.effects.findLast(({ kind }) => kind === "tell")).toMatchObject({
+      agent: "a1",
+      what: "rejoin",
+      refusal: { kind: "beyond-grant", group: gpu, field, value },
+    });
+    expect(liveTask(turns.state, "t1")?.open?.agent).toBe("a2");
   });
 
   it("ends no session that the new grant permits", () => {
@@ -178,6 +201,54 @@ describe("a changed grant reaches agents that have joined", () => {
     expect(turns.state.openAttempts).toBe(0);
     expect(turns.records.length - before).toBeGreaterThan(1);
     expect([...turns.state.agentById.values()].filter(({ online }) => online)).toEqual([]);
+  });
+});
+
+describe("a policy that agents must be declared reaches agents that have joined", () => {
+  const declare: Command = { type: "SetPolicy", patch: { agents: "declared" } };
+
+  it("ends the sessions of groups without a grant alone, and takes attempts and slots back", () => {
+    const turns = new SlotTurns();
+    turns.turn({ type: "SetResource", resource: resourceName("gpt"), patch: { slots: 1 } }, set({}));
+    turns.turn(
+      join("a1"),
+      joinGpu("a2", { kinds: [] }),
+      submit({ id: taskId("t1") }),
+      acquire("a1-h1", "gpt"),
+    );
+    expect(liveTask(turns.state, "t1")?.open?.agent).toBe("a1");
+    expect(decide(turns.state, declare, turns.at).reply).toMatchObject({
+      warnings: [expect.stringContaining("1 agent of a group without a grant end: `waggle grant set _`")],
+    });
+    expect(typesOf(turns, declare)).toEqual(["PolicyChanged", "SlotReleased", "AttemptFailed", "AgentLeft"]);
+    expect(turns.last("AgentLeft")).toMatchObject({ agent: "a1", reason: "forbidden" });
+    expect(liveTask(turns.state, "t1")?.state).toBe("queued");
+    expect([turns.agent("a1").online, turns.agent("a2").online]).toEqual([false, true]);
+    expect(turns.effects.at(-1)).toEqual({
+      kind: "tell",
+      agent: "a1",
+      incarnation: "a1-1",
+      what: "rejoin",
+      refusal: { kind: "beyond-grant", group: "_", field: "group" },
+    });
+    expect(typesOf(turns, declare)).toEqual([]);
+    expect(typesOf(turns, { type: "SetPolicy", patch: { agents: "open" } })).toEqual(["PolicyChanged"]);
+  });
+
+  it("ends many sessions over several batches, and a replay decides the same", () => {
+    const turns = new SlotTurns();
+    const each = Math.ceil(limits.closuresPerCommandMax * 0.6);
+    const groups = ["g1", "g2", "g1"].map((group) => group as GroupId);
+    turns.turn(...groups.map((group, n) => join(`a${n}`, { group, maxConcurrent: each })));
+    for (let n = 0; n < groups.length * each; n += 1) turns.turn(submit({ id: taskId(`t${n}`) }));
+    const batches = turns.records.length;
+    for (let n = 0; n < 4; n += 1) turns.turn(declare);
+    expect(turns.state.openAttempts).toBe(0);
+    expect([...turns.state.agentById.values()].filter(({ online }) => online)).toEqual([]);
+    expect(turns.records.length - batches).toBeGreaterThan(1);
+    const reproduction = new Reproduction(emptyState());
+    for (const { bytes } of turns.records)
+      expect(reproduction.take(decodeRecord(bytes) as Batch)).toMatchObject({ kind: "same" });
   });
 });
 

@@ -313,7 +313,14 @@ function settingOf(pick: number, detail: number, number: number): SettingsComman
     case 0:
       return { type: "SetPolicy", patch: { rules: ruleNames[number % ruleNames.length] } };
     case 1:
-      return { type: "SetPolicy", patch: { topN: limit, projects: number === 0 ? "declared" : "open" } };
+      return {
+        type: "SetPolicy",
+        patch: {
+          topN: limit,
+          projects: number === 0 ? "declared" : "open",
+          agents: detail % 3 === 0 ? "declared" : "open",
+        },
+      };
     case 2:
       return { type: "SetPolicy", patch: { budget, alpha: detail / 1024, autoTune: number > 3 } };
     case 3:

@@ -4,6 +4,7 @@
 
 import type { Command, Reply, ReportedRefusal } from "../../core/command.ts";
 import { type Effect, sentAgain } from "../../core/effect.ts";
+import { type BeyondGrant, refusalOfReturn } from "../../core/grant-rules.ts";
 import { headOf } from "../../cut-text.ts";
 import { type AgentId, type AssignmentNumber, type GroupId, type Incarnation, NO_GROUP } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -33,6 +34,7 @@ import { backpressure, joinAnswer, otherGroup, resultAnswersJson, sendFitting } 
 import type { Commit } from "./inbox.ts";
 import type { Intake, LeaderParts } from "./intake.ts";
 import { Items } from "./items.ts";
+import { refusalField } from "./outbox.ts";
 import type { HeartbeatVerdict } from "./presence.ts";
 import {
   isPlainHeartbeat,
@@ -202,11 +204,17 @@ export class AgentHandlers {
     if (slots !== undefined) outbox.sendSlots(session, slots, commit);
   }
 
-  #dismiss({ agent, incarnation }: Session, group: GroupId, type: "fenced" | "rejoin"): void {
+  #dismiss(session: Session, group: GroupId, type: "fenced" | "rejoin"): void {
+    const { agent, incarnation } = session;
+    let refusal: BeyondGrant | undefined;
     this.#parts.enqueue({
       commands: [],
       replies: [],
-      finish: ({ term }) => this.#parts.outbox.push(agent, { type, term, incarnation }, group),
+      look: (state) => {
+        refusal = refusalOfReturn(state, session);
+      },
+      finish: ({ term }) =>
+        this.#parts.outbox.push(agent, { type, term, incarnation, ...refusalField(refusal) }, group),
     });
   }
 

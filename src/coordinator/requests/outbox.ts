@@ -4,6 +4,7 @@
 
 import { outcomeOf } from "../../audit/reading/audit-reader.ts";
 import type { Effect } from "../../core/effect.ts";
+import type { BeyondGrant } from "../../core/grant-rules.ts";
 import { JsonWriter } from "../../core/json-writer.ts";
 import {
   type AgentId,
@@ -17,15 +18,16 @@ import {
 import { limits } from "../../limits.ts";
 import { encode } from "../../protocol/codec.ts";
 import { assignPushJson, donePushJson } from "../../protocol/push-json.ts";
-import type { Assignment, Outcome } from "../../protocol/schemas.ts";
+import type { Assignment, CodedError, Outcome } from "../../protocol/schemas.ts";
 import { doneSubject, type Subjects } from "../../protocol/subjects.ts";
 import type { SlotEnding, SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
+import { beyondGrant } from "./answers.ts";
 import type { AttemptTokens } from "./attempt-tokens.ts";
 import type { Commit } from "./inbox.ts";
 import type { Presences } from "./presence.ts";
 
-type Tell = Extract<Effect, { kind: "tell" }>["what"];
+type Tell = Pick<Extract<Effect, { kind: "tell" }>, "what" | "refusal">;
 
 /** All pushes to an agent, in the order of sending: stop, start, slots, new status. */
 interface AgentMail {
@@ -80,7 +82,7 @@ export class Outbox {
           revoke(mails.to(effect.attempt), effect);
           break;
         case "tell":
-          mails.to(effect).tell.push(effect.what);
+          mails.to(effect).tell.push(effect);
           break;
         case "slots-granted":
           mails.to(effect).grantedHandles.push(...effect.handles);
@@ -179,7 +181,8 @@ export class Outbox {
     for (const mail of mails) {
       const { agent, incarnation, tell } = mail;
       this.sendSlots(mail, slotsIn(mail), commit);
-      for (const type of tell) this.push(agent, { type, term: commit.term, incarnation });
+      for (const { what: type, refusal } of tell)
+        this.push(agent, { type, term: commit.term, incarnation, ...refusalField(refusal) });
     }
   }
 
@@ -318,6 +321,11 @@ class Mails {
     mails.push(mail);
     return mail;
   }
+}
+
+/** The field `refusal` of a push: the agent may not join again as it is. */
+export function refusalField(refusal: BeyondGrant | undefined): { readonly refusal?: CodedError } {
+  return refusal === undefined ? {} : { refusal: beyondGrant(refusal) };
 }
 
 function revoke(mail: AgentMail, { attempt, reason }: Extract<Effect, { kind: "revoke" }>): void {
