@@ -16,7 +16,13 @@ import { durationBetween } from "./setting-flags.ts";
 import { checkFiles } from "./source.ts";
 import { tellChunks } from "./streamed-text.ts";
 import { submitMany } from "./submit-many.ts";
-import { type SubmitFlags, staysUntilTheEnd, tellAccepted, tellEnd, tellOutcome } from "./submitted-text.ts";
+import {
+  type SubmitFlags,
+  staysUntilTheEnd,
+  tellAccepted,
+  tellOutcome,
+  tellStreamed,
+} from "./submitted-text.ts";
 import { lineFields, type TaskSource, taskSource } from "./task-source.ts";
 import { tellUpdate } from "./update-text.ts";
 import { UsageError } from "./usage-error.ts";
@@ -177,9 +183,9 @@ async function submitOne(
     const { waitTimeout: timeoutMs } = flags;
     const outcome = await handle.outcome({ signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
     await watching?.ended;
-    const streamed = await streaming;
-    if (streamed?.isPrinted === true && !output.json) tellEnd(outcome);
-    else tellOutcome(outcome, output);
+    const printed = await streaming;
+    if (printed === undefined || output.json) tellOutcome(outcome, output);
+    else tellStreamed(outcome, printed);
     return exitCodes.ok;
   } catch (error) {
     tellGoingOn(error, [handle.id], context);

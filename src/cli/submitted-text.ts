@@ -12,6 +12,7 @@ import type { SubmitWarning } from "../client/task-warnings.ts";
 import type { WaggleError } from "../errors.ts";
 import type { Outcome } from "../protocol/schemas.ts";
 import { type Output, printable } from "./output.ts";
+import type { PrintedChunks } from "./streamed-text.ts";
 import type { TaskFlags } from "./task-source.ts";
 
 export interface SubmitFlags extends TaskFlags {
@@ -70,10 +71,12 @@ export function tellOutcome(outcome: Outcome, output: Output): void {
     );
 }
 
-/** The end of a task whose result was printed. @throws TaskEndedError without a result */
-export function tellEnd(outcome: Outcome): void {
+/** As `tellOutcome`, after chunks of the result. */
+export function tellStreamed(outcome: Outcome, printed: PrintedChunks): void {
   const error = errorOfOutcome(outcome);
-  if (error !== undefined) throw error;
+  if (error === undefined) return printed.tellResult(outcome);
+  printed.endLine();
+  throw error;
 }
 
 export function outcomeRecord(outcome: Outcome): Record<string, unknown> {

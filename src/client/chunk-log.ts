@@ -1,5 +1,5 @@
 // The chunks of a task's result that this connection received, for all readers of the task. Chunks of an earlier
-// attempt are void: the first chunk of a later attempt removes them.
+// attempt are void: the first chunk of a later attempt removes them, and so does the end of a later attempt.
 
 import { Buffer } from "node:buffer";
 import { limits } from "../limits.ts";
@@ -76,9 +76,11 @@ export class ChunkLog {
     this.#changed();
   }
 
-  /** The task has ended, or cannot be awaited. @param error ends all readings */
-  end(error: unknown): void {
-    this.#end ??= { error };
+  /** The task has ended, or cannot be awaited.
+   *  @param of the last attempt, which may have sent no chunk; or the error that ends all readings */
+  end(of: { readonly attempts: number } | { readonly error: unknown }): void {
+    if ("attempts" in of && of.attempts > this.#attempt) this.#removeFirst(this.#chunks.length);
+    this.#end ??= { error: "error" in of ? of.error : undefined };
     this.#changed();
   }
 
@@ -137,7 +139,7 @@ export class ChunkLogs {
     this.#logs.set(task, { log, stop });
     task.onEnd((awaited) => {
       stop();
-      log.end(awaited.kind === "failed" ? awaited.error : undefined);
+      log.end(awaited.kind === "failed" ? { error: awaited.error } : { attempts: awaited.outcome.attempts });
     });
     return log;
   }

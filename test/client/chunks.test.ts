@@ -111,6 +111,22 @@ describe("a streamed task", () => {
     expect((await handle.result()).text()).toBe("2a2b");
   });
 
+  it("whose last attempt sends nothing has no chunks of the failed one", async () => {
+    await swarm.agent({
+      id: "writer",
+      kinds: ["write"],
+      handler: async (task, { emit }) => {
+        if (task.attempt === 2) return "whole";
+        emit("void");
+        throw new Error("not this time");
+      },
+    });
+    const handle = await swarm.submit({ kind: "write", stream: true });
+    expect(await textsOf(handle.chunks())).toEqual(["void"]);
+    expect((await handle.result()).text()).toBe("whole");
+    expect(await textsOf(handle.chunks())).toEqual([]);
+  });
+
   it("without a reader, and a task that is not streamed, end as usual", async () => {
     await swarm.agent({ id: "writer", kinds: ["write"], handler: async (_, { emit }) => emit("a") });
     const [streamed, plain] = await Promise.all([
@@ -205,8 +221,15 @@ describe("the log of chunks", () => {
     log.add(push(2, 0, "a"));
     log.add(push(1, 2, "late"));
     log.add(push(2, 0, "a", "b"));
-    log.end(undefined);
+    log.end({ attempts: 2 });
     expect(await textsOf(log.read(never))).toEqual(["a", "b"]);
+  });
+
+  it("drops the chunks of an attempt before the last, which sent none", async () => {
+    const log = new ChunkLog();
+    log.add(push(1, 0, "void"));
+    log.end({ attempts: 2 });
+    expect(await textsOf(log.read(never))).toEqual([]);
   });
 
   it("keeps the newest chunks within its room: readers see by the numbers what is missing", async () => {
@@ -214,7 +237,7 @@ describe("the log of chunks", () => {
     const text = "x".repeat(limits.chunkBytesMax);
     const kept = limits.keptChunksBytesMax / limits.chunkBytesMax;
     for (let nth = 0; nth < kept + 2; nth += 1) log.add(push(1, nth, text));
-    log.end(undefined);
+    log.end({ attempts: 1 });
     const indices: number[] = [];
     for await (const { index } of log.read(never)) indices.push(index);
     expect([indices[0], indices.length]).toEqual([2, kept]);
@@ -223,7 +246,7 @@ describe("the log of chunks", () => {
   it("keeps a bounded number of tiny chunks", async () => {
     const log = new ChunkLog();
     log.add(push(1, 0, ...Array.from({ length: limits.keptChunksMax + 5 }, () => "a")));
-    log.end(undefined);
+    log.end({ attempts: 1 });
     const reading = log.read(never);
     expect((await reading.next()).value?.index).toBe(5);
   });
@@ -231,7 +254,7 @@ describe("the log of chunks", () => {
   it("ends its readings with the error of the wait", async () => {
     const log = new ChunkLog();
     log.add(push(1, 0, "a"));
-    log.end(new Error("lost"));
+    log.end({ error: new Error("lost") });
     const reading = log.read(never);
     expect((await reading.next()).value?.data).toBe("a");
     await expect(reading.next()).rejects.toThrow("lost");
