@@ -144,6 +144,9 @@ function taskEnvironment(task: HandlerTask): Record<string, string> {
   };
 }
 
+/** The last line of an output. */
+const RETRY_AFTER = /(?:^|\n)retry-after:[ \t]*(\S+)\s*$/i;
+
 interface RunOptions {
   /** Finds processes of the command outside its group. */
   readonly mark: string;
@@ -229,11 +232,13 @@ class CommandRun {
     switch (code) {
       case 65:
         throw new InvalidInputError(said === "" ? "the command reports invalid input (exit 65)" : said);
-      case 75:
+      case 75: {
+        const why = said.replace(RETRY_AFTER, "").trim();
         throw new InfrastructureError(
-          said === "" ? "the command reports a temporary failure (exit 75)" : said,
+          why === "" ? "the command reports a temporary failure (exit 75)" : why,
           this.#holdOptions(),
         );
+      }
       case 126:
         throw new InfrastructureError(
           `the shell found the command but cannot run it (exit 126): ${said}`,
@@ -251,7 +256,7 @@ class CommandRun {
     const scope = this.#holdScope === undefined ? {} : { scope: this.#holdScope };
     const stdout = Buffer.concat(this.#stdout, this.#stdoutBytes).subarray(-limits.stderrTailBytes);
     for (const end of [this.#stderrTail, stdout]) {
-      const seconds = /(?:^|\n)retry-after:[ \t]*(\S+)\s*$/i.exec(end.toString())?.[1];
+      const seconds = RETRY_AFTER.exec(end.toString())?.[1];
       if (seconds !== undefined) return { ...scope, retryAfterMs: Number(seconds) * 1_000 };
     }
     return scope;

@@ -146,6 +146,13 @@ describe("its exit says", () => {
     ["65: invalid input", "echo 'not a number' >&2; exit 65", InvalidInputError, /^not a number$/],
     ["65 without words", "exit 65", InvalidInputError, /exit 65/],
     ["75: not now", "echo 'quota' >&2; exit 75", InfrastructureError, /^quota$/],
+    ["75 with a time", "printf 'quota\nretry-after: 3\n' >&2; exit 75", InfrastructureError, /^quota$/],
+    [
+      "75 with a time alone",
+      "echo retry-after: 3 >&2; exit 75",
+      InfrastructureError,
+      /temporary failure \(exit 75\)$/,
+    ],
     [
       "127: no such command",
       "no-such-command-at-all",
