@@ -49,7 +49,7 @@ export const acquireRequestSchema = z.object({
   holder: name
     .optional()
     .describe(
-      "thread of work within the agent; the slots that it holds restrict the order of its further requests",
+      "thread of work within the agent; the slots that it holds restrict the order of its further requests. In a handler `<incarnation>.<number of the assignment>`: then the slots are shown with the task, and holds are judged by the attempt",
     ),
   timeoutMs: z
     .int()

@@ -6,7 +6,6 @@ import { encode } from "../../src/protocol/codec.ts";
 import type { Assignment, Chunks, Heartbeat, JoinRequest, ResultReport } from "../../src/protocol/schemas.ts";
 import type { AcquireRequest } from "../../src/protocol/slot-schemas.ts";
 import { type AgentVerb, agentVerbs, subjectsOf } from "../../src/protocol/subjects.ts";
-import type { MemoryHub } from "../../src/transport/memory.ts";
 import type { Message, Subscription, Transport } from "../../src/transport/transport.ts";
 
 export const subjects = subjectsOf(swarmId("test"));
@@ -53,7 +52,7 @@ export class FakeLeader {
   #number = 0;
   #subscriptions: Subscription[] = [];
 
-  constructor(hub: MemoryHub, agent = "a1") {
+  constructor(hub: { connect(): Transport }, agent = "a1") {
     this.#transport = hub.connect();
     this.#agent = agent;
     this.appear();

@@ -129,6 +129,36 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     ]);
   });
 
+  it("takes servers, swarm, project and user from the environment, and leaves a server that hangs", async () => {
+    const printed = await python(`
+      import waggledance as w, os, socket
+      hangs = socket.create_server(("127.0.0.1", 0))
+      hanging = f"nats://127.0.0.1:{hangs.getsockname()[1]}"
+      w.connection.SILENCE_SECONDS, w.connection.PING_SECONDS = 1.0, 0.2
+      os.environ.update(NATS_URL=f"{hanging},{url}", WAGGLE_SWARM="test", WAGGLE_PROJECT="blue", WAGGLE_USER="bo")
+      with w.connect() as swarm:
+          task = swarm.submit("nobody", id="of-blue")
+          say(task.project, swarm.query("task", {"task": "of-blue"}, "blue")["user"])
+          say(swarm.nats.socket.getpeername()[1] == hangs.getsockname()[1])
+    `);
+    expect(printed).toEqual([["blue", "bo"], [false]]);
+  });
+
+  it("has no chunks of an attempt before the last", async () => {
+    const printed = await python(`
+      import waggledance as w
+      def once(task):
+          if task.attempt == 2: return "whole"
+          task.emit("void")
+          raise RuntimeError("not this time")
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["once"], once, id="once"):
+              task = swarm.submit("once", stream=True)
+              say([chunk.data for chunk in task.chunks()], task.result(20), [chunk.data for chunk in task.chunks()])
+    `);
+    expect(printed).toEqual([[["void"], "whole", []]]);
+  });
+
   it("asks for labels, and carries an affinity and attributes", async () => {
     const printed = await python(`
       import waggledance as w
@@ -254,6 +284,9 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
       except w.WaggleError as error: say(error.code)
       try: w.connect("nats://127.0.0.1:1")
       except w.WaggleError as error: say(error.code)
+      for wrong in ("nats://127.0.0.1:none", "http://127.0.0.1", ","):
+          try: w.connect(wrong)
+          except w.WaggleError as error: say(error.code, error.field)
       try: w.connect(url.replace("for-tests-only", "wrong"))
       except w.WaggleError as error: say(error.code)
     `);
@@ -265,6 +298,9 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
       ["WAGGLE_UNKNOWN_TASK"],
       ["WAGGLE_NO_BROKER"],
       ["WAGGLE_UNREACHABLE"],
+      ["WAGGLE_INVALID_CONFIG", "url"],
+      ["WAGGLE_INVALID_CONFIG", "url"],
+      ["WAGGLE_INVALID_CONFIG", "url"],
       ["WAGGLE_UNAUTHORIZED"],
     ]);
   });

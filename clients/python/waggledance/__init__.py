@@ -9,7 +9,9 @@
 The wire is docs/protocol.md. Every method may be called from any thread; handlers run in threads of their own. Times
 are seconds. Errors of the swarm are `WaggleError` with a stable `code`.
 """
-from .agent import Agent, Attempt, Infrastructure, InvalidInput, Slot
-from .client import Chunk, Swarm, Task, WaggleError, __version__, connect
+from .agent import Agent, Slot
+from .attempt import Attempt, Infrastructure, InvalidInput
+from .client import Chunk, Swarm, Task, connect
+from .connection import WaggleError, __version__
 
 __all__ = ["connect", "Swarm", "Task", "Chunk", "Agent", "Attempt", "Slot", "InvalidInput", "Infrastructure", "WaggleError"]

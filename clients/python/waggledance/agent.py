@@ -3,150 +3,22 @@
 Leases: an attempt or a slot counts while a leader confirms the heartbeats. Without a confirmation for most of a lease the
 agent aborts what it runs, for another agent may have it. Assignments that arrive then wait for the next confirmation.
 """
-import inspect, json, threading, time
+import json, threading, time
 
-from .client import PAYLOAD_BYTES, WaggleError, decoded, encoded, error_of, fresh
+from .attempt import Attempt, key_of
+from .connection import WaggleError, error_of, fresh
 
-CHUNK_SECONDS = 0.05  # between two messages of chunks
-CHUNK_BYTES, CHUNKS_BYTES = 128 * 1024, 256 * 1024  # of one chunk; of several in one message, as JSON
 SAFE_SHARE = 0.8  # of a lease
 FOREVER = 1e9
-
-
-class InvalidInput(Exception):
-    """Raised by a handler: the payload is at fault. The task ends, without a retry."""
-
-
-class Infrastructure(Exception):
-    """Raised by a handler: the environment is at fault. The task is tried again, and the attempt does not count.
-
-    `retry_after` (seconds) or `scope`: something refused the work, as a quota does. The agent is on hold for so long; with
-    `scope` "type" all agents of its type, with {"resource": "gpt-4o"} the resource. Without a time the swarm guesses."""
-
-    def __init__(self, message="", retry_after=None, scope=None):
-        super().__init__(message)
-        self.hold = {} if retry_after is None else {"forMs": round(retry_after * 1000)}
-        self.hold.update({} if scope is None else {"scope": scope})
-
-
-def key_of(attempt):
-    return attempt["project"], attempt["task"], attempt["attempt"]
-
-
-class Attempt:
-    """What a handler gets: `id`, `attempt`, `kind`, `project`, `user`, `attributes` (a dict of texts), `payload` (text or
-    bytes), `aborted` (an Event)."""
-
-    def __init__(self, agent, assignment, incarnation):
-        self.agent, self.assignment, self.incarnation, self.key = agent, assignment, incarnation, key_of(assignment)
-        self.project, self.id, self.attempt = self.key
-        self.kind, self.user = assignment["kind"], assignment["user"]
-        self.attributes = assignment.get("attributes", {})
-        self.payload = decoded(assignment["payload"], assignment.get("encoding"))
-        self.aborted, self.is_revoked, self.tokens, self.slots = threading.Event(), False, None, []
-        self.lock, self.waiting, self.sent, self.sent_at, self.timer = threading.Lock(), [], 0, 0.0, None
-
-    @property
-    def name(self):
-        return {"project": self.project, "task": self.id, "attempt": self.attempt}
-
-    def text(self):
-        return self.payload.decode() if isinstance(self.payload, bytes) else self.payload
-
-    def json(self):
-        """@raises InvalidInput when the payload is not JSON"""
-        try:
-            return json.loads(self.payload)
-        except ValueError as cause:
-            raise InvalidInput(f"the payload is not JSON: {cause}")
-
-    def emit(self, chunk):
-        """Sends a part of the result at once, if the task was submitted with `stream`. @raises ValueError beyond 128 KiB"""
-        part = encoded(chunk, "chunk", CHUNK_BYTES)
-        if not self.assignment.get("stream"):
-            return
-        with self.lock:
-            self.waiting.append(part)
-            if self.timer is None:
-                self.timer = threading.Timer(max(0.0, self.sent_at + CHUNK_SECONDS - time.monotonic()), self.flush)
-                self.timer.daemon = True
-                self.timer.start()
-
-    def flush(self):
-        with self.lock:
-            waiting, self.waiting, self.timer, self.sent_at = self.waiting, [], None, time.monotonic()
-            start, size = 0, 0
-            for at, part in enumerate(waiting):
-                own = len(json.dumps(part)) + 2
-                if size + own > CHUNKS_BYTES and at > start:
-                    self.send(waiting[start:at])
-                    start, size = at, 0
-                size += own
-            if waiting:
-                self.send(waiting[start:])
-
-    def send(self, chunks):
-        self.agent.tell("chunk", {**self.name, "first": self.sent, "chunks": chunks})
-        self.sent += len(chunks)
-
-    def progress(self, fraction=None, message=None):
-        """Resets the stall limit, and is shown to watchers. Call it at most four times a second."""
-        more = {"fraction": fraction, "message": None if message is None else message[:1024]}
-        self.agent.tell("progress", {**self.name, **{name: each for name, each in more.items() if each is not None}})
-
-    def report_tokens(self, count):
-        """Adds used tokens: the project's budget is charged with the sum."""
-        self.tokens = (self.tokens or 0) + count
-
-    def acquire(self, *resources, **terms):
-        """As `Swarm.acquire`, for this attempt: at its end, its slots are released."""
-        slot = self.agent.acquire(*resources, **terms)
-        self.slots.append(slot)
-        return slot
-
-    def run(self):
-        """Calls the handler. @returns the report of the result"""
-        try:
-            given = self.agent.handler(self)
-            if inspect.isgenerator(given):
-                given = self.drain(given)
-            result = {} if given is None else encoded(given, "result", PAYLOAD_BYTES)
-            report = {"outcome": "completed", **({"result": result.pop("text")} if result else {}), **result}
-        except InvalidInput as error:
-            report = {"outcome": "invalid", "error": str(error)[:1024]}
-        except Infrastructure as error:
-            report = {"outcome": "infrastructure", "error": str(error)[:1024], **({"hold": error.hold} if error.hold else {})}
-        except Exception as error:  # whatever a handler raises counts against the agent
-            report = {"outcome": "failed", "error": (str(error) or repr(error))[:1024]}
-        if self.aborted.is_set() and report["outcome"] != "completed":
-            report = {"outcome": "revoked"}
-        for slot in self.slots:
-            slot.release()
-        self.flush()
-        return {**self.name, "token": self.assignment["token"], **report, **({} if self.tokens is None else {"tokens": self.tokens})}
-
-    def drain(self, parts):
-        yielded = []
-        try:
-            while not self.aborted.is_set():
-                yielded.append(next(parts))
-                self.emit(yielded[-1])
-            raise RuntimeError("aborted")
-        except StopIteration as end:
-            if end.value is not None or not yielded:
-                return end.value
-            kind = type(yielded[0])
-            return kind().join(yielded) if kind in (str, bytes) and all(type(each) is kind for each in yielded) else yielded
-        finally:
-            parts.close()
 
 
 class Slot:
     """Held slots. Release them, or leave the context manager. `lost` is set when the lease was lost: stop the use."""
 
-    def __init__(self, agent, handle, resources):
-        self.agent, self.handle, self.resources = agent, handle, resources
+    def __init__(self, agent, handle, resources, attempt=None):
+        self.agent, self.handle, self.resources, self.attempt = agent, handle, resources, attempt
         self.granted, self.lost, self.reason, self.usage = threading.Event(), threading.Event(), None, {}
+        self.expected, self.released = None, False  # tokens that the attempt is charged without a report
 
     def report(self, tokens, *, partial=False):
         """Adds tokens used; the sum is charged at the release. `partial`: the work was cut off."""
@@ -158,10 +30,16 @@ class Slot:
 
     def release(self, *, retry_after=None, reason=""):
         """Idempotent. `retry_after`, seconds: the provider refused the work, and its resources go on hold before the slots are
-        free. @raises WaggleError when no leader answers"""
+        free. What was reported is charged also after the loss of the slots. @raises WaggleError when no leader answers"""
+        if self.released:
+            return
+        self.released, usage, held = True, self.usage, self.agent.slots.pop(self.handle, None)
+        if self.attempt:
+            used, usage = usage.get("usage", {}).get("tokens", self.expected), {}
+            used is None or self.attempt.report_tokens(used)
         refused = {} if retry_after is None else {"refused": {"forMs": round(retry_after * 1000), "reason": reason[:1024]}}
-        if self.agent.slots.pop(self.handle, None):
-            self.agent.ask("release", {"handle": self.handle, **self.usage, **refused})
+        if held or usage and not self.agent.ended.is_set():
+            self.agent.ask("release", {"handle": self.handle, **usage, **refused})
 
     def __enter__(self):
         return self
@@ -350,11 +228,12 @@ class Agent:
             elif time.monotonic() - self.confirmed_at > self.ttl * SAFE_SHARE:
                 self.abort()  # another agent may have the attempts by now
 
-    def acquire(self, *resources, weight=1, timeout=None, idle_timeout=None, as_=None, **terms):
-        slot = Slot(self, fresh(), resources)
+    def acquire(self, *resources, attempt=None, weight=1, timeout=None, idle_timeout=None, as_=None, **terms):
+        slot = Slot(self, fresh(), resources, attempt)
         self.slots[slot.handle] = slot
+        holder = attempt.holder if attempt else slot.handle
         times = {"timeoutMs": timeout and round(timeout * 1000), "idleTimeoutMs": idle_timeout and round(idle_timeout * 1000)}
-        wish = {"handle": slot.handle, "resources": list(resources), "weight": weight, "holder": slot.handle, "as": as_, **times, **terms}
+        wish = {"handle": slot.handle, "resources": list(resources), "weight": weight, "holder": holder, "as": as_, **times, **terms}
         wish = {name: each for name, each in wish.items() if each is not None}
         try:
             answer = self.ask("acquire", wish)["answer"]
@@ -365,7 +244,10 @@ class Agent:
             raise
         if answer["state"] == "granted":
             slot.granted.set()
-        slot.granted.wait()
+        while not slot.granted.wait(0.2 if attempt else None):
+            if attempt.aborted.is_set() and self.slots.pop(slot.handle, None):
+                self.ask("release", {"handle": slot.handle})
+                raise WaggleError("WAGGLE_HANDLE_ENDED", f"{' and '.join(resources)}: the attempt was aborted")
         if slot.reason is not None:
             code = "WAGGLE_ACQUIRE_TIMED_OUT" if slot.reason == "timed-out" else "WAGGLE_HANDLE_ENDED"
             raise WaggleError(code, f"{' and '.join(resources)}: the request ended ({slot.reason})")

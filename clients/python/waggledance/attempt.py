@@ -1,0 +1,144 @@
+"""What a handler gets, and what it raises: an attempt of a task, its chunks, its slots, its report."""
+import inspect, json, threading, time
+
+from .connection import PAYLOAD_BYTES, WaggleError, decoded, encoded
+
+CHUNK_SECONDS = 0.05  # between two messages of chunks
+CHUNK_BYTES, CHUNKS_BYTES = 128 * 1024, 256 * 1024  # of one chunk; of several in one message, as JSON
+
+
+class InvalidInput(Exception):
+    """Raised by a handler: the payload is at fault. The task ends, without a retry."""
+
+
+class Infrastructure(Exception):
+    """Raised by a handler: the environment is at fault. The task is tried again, and the attempt does not count.
+
+    `retry_after` (seconds) or `scope`: something refused the work, as a quota does. The agent is on hold for so long; with
+    `scope` "type" all agents of its type, with {"resource": "gpt-4o"} the resource. Without a time the swarm guesses."""
+
+    def __init__(self, message="", retry_after=None, scope=None):
+        super().__init__(message)
+        self.hold = {} if retry_after is None else {"forMs": round(retry_after * 1000)}
+        self.hold.update({} if scope is None else {"scope": scope})
+
+
+def key_of(attempt):
+    return attempt["project"], attempt["task"], attempt["attempt"]
+
+
+class Attempt:
+    """What a handler gets: `id`, `attempt`, `kind`, `project`, `user`, `attributes` (a dict of texts), `payload` (text or
+    bytes), `aborted` (an Event)."""
+
+    def __init__(self, agent, assignment, incarnation):
+        self.agent, self.assignment, self.incarnation, self.key = agent, assignment, incarnation, key_of(assignment)
+        self.project, self.id, self.attempt = self.key
+        self.kind, self.user = assignment["kind"], assignment["user"]
+        self.attributes = assignment.get("attributes", {})
+        self.payload = decoded(assignment["payload"], assignment.get("encoding"))
+        self.aborted, self.is_revoked, self.tokens, self.slots = threading.Event(), False, None, []
+        self.lock, self.waiting, self.sent, self.sent_at, self.timer = threading.Lock(), [], 0, 0.0, None
+
+    @property
+    def holder(self):
+        """Names the attempt to the leader, as who acquires slots."""
+        return f"{self.incarnation}.{self.assignment['number']}"
+
+    @property
+    def name(self):
+        return {"project": self.project, "task": self.id, "attempt": self.attempt}
+
+    def text(self):
+        return self.payload.decode() if isinstance(self.payload, bytes) else self.payload
+
+    def json(self):
+        """@raises InvalidInput when the payload is not JSON"""
+        try:
+            return json.loads(self.payload)
+        except ValueError as cause:
+            raise InvalidInput(f"the payload is not JSON: {cause}")
+
+    def emit(self, chunk):
+        """Sends a part of the result at once, if the task was submitted with `stream`. @raises ValueError beyond 128 KiB"""
+        part = encoded(chunk, "chunk", CHUNK_BYTES)
+        if not self.assignment.get("stream"):
+            return
+        with self.lock:
+            self.waiting.append(part)
+            if self.timer is None:
+                self.timer = threading.Timer(max(0.0, self.sent_at + CHUNK_SECONDS - time.monotonic()), self.flush)
+                self.timer.daemon = True
+                self.timer.start()
+
+    def flush(self):
+        with self.lock:
+            waiting, self.waiting, self.timer, self.sent_at = self.waiting, [], None, time.monotonic()
+            start, size = 0, 0
+            for at, part in enumerate(waiting):
+                own = len(json.dumps(part)) + 2
+                if size + own > CHUNKS_BYTES and at > start:
+                    self.send(waiting[start:at])
+                    start, size = at, 0
+                size += own
+            if waiting:
+                self.send(waiting[start:])
+
+    def send(self, chunks):
+        self.agent.tell("chunk", {**self.name, "first": self.sent, "chunks": chunks})
+        self.sent += len(chunks)
+
+    def progress(self, fraction=None, message=None):
+        """Resets the stall limit, and is shown to watchers. Call it at most four times a second."""
+        more = {"fraction": fraction, "message": None if message is None else message[:1024]}
+        self.agent.tell("progress", {**self.name, **{name: each for name, each in more.items() if each is not None}})
+
+    def report_tokens(self, count):
+        """Adds used tokens: the project's budget is charged with the sum."""
+        self.tokens = (self.tokens or 0) + count
+
+    def acquire(self, *resources, project=None, user=None, tokens=None, **terms):
+        """As `Swarm.acquire`, for this attempt: its end releases the slots, and its abort gives up the wait. Project and user are
+        the task's, and reported tokens, or else `tokens`, are the attempt's. With slots held, only resources later in name order."""
+        if project not in (None, self.project):
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"project: in a handler it is the task's, {self.project!r}", "project")
+        slot = self.agent.acquire(*resources, attempt=self, **terms)
+        slot.expected = tokens
+        self.slots.append(slot)
+        return slot
+
+    def run(self):
+        """Calls the handler. @returns the report of the result"""
+        try:
+            given = self.agent.handler(self)
+            if inspect.isgenerator(given):
+                given = self.drain(given)
+            result = {} if given is None else encoded(given, "result", PAYLOAD_BYTES)
+            report = {"outcome": "completed", **({"result": result.pop("text")} if result else {}), **result}
+        except InvalidInput as error:
+            report = {"outcome": "invalid", "error": str(error)[:1024]}
+        except Infrastructure as error:
+            report = {"outcome": "infrastructure", "error": str(error)[:1024], **({"hold": error.hold} if error.hold else {})}
+        except Exception as error:  # whatever a handler raises counts against the agent
+            report = {"outcome": "failed", "error": (str(error) or repr(error))[:1024]}
+        if self.aborted.is_set() and report["outcome"] != "completed":
+            report = {"outcome": "revoked"}
+        for slot in self.slots:
+            slot.release()
+        self.flush()
+        return {**self.name, "token": self.assignment["token"], **report, **({} if self.tokens is None else {"tokens": self.tokens})}
+
+    def drain(self, parts):
+        yielded = []
+        try:
+            while not self.aborted.is_set():
+                yielded.append(next(parts))
+                self.emit(yielded[-1])
+            raise RuntimeError("aborted")
+        except StopIteration as end:
+            if end.value is not None or not yielded:
+                return end.value
+            kind = type(yielded[0])
+            return kind().join(yielded) if kind in (str, bytes) and all(type(each) is kind for each in yielded) else yielded
+        finally:
+            parts.close()
