@@ -31,6 +31,7 @@ import { abortSignal, callback, flag, readerOf } from "./options.ts";
 import type { PayloadCodec } from "./payload-codec.ts";
 import { Runner, type RunnerCounts } from "./runner.ts";
 import { AgentSession } from "./session.ts";
+import type { ReleaseOptions } from "./slot-refusal.ts";
 import type { SlotReport } from "./slot-usage.ts";
 import { type AcquireOptions, readSlotLease, type Slot, Slots, type SlotTicket, ticketOf } from "./slots.ts";
 import { StandIn, type StandInServer } from "./stand-in.ts";
@@ -120,8 +121,10 @@ export interface Agent extends AsyncDisposable {
    *  when the release is journaled, and after at most 5 s; without an answer of a leader, the release continues
    *  in the background.
    *  @param report tokens used under the slots
-   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE`; InvalidMessageError naming the field of the report */
-  releaseHandle(handle: string | SlotTicket, report?: SlotReport): Promise<void>;
+   *  @param options as of `Slot.release`: whether the provider refused the work
+   *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE`; InvalidMessageError naming the field of the report or the
+   *    option */
+  releaseHandle(handle: string | SlotTicket, report?: SlotReport, options?: ReleaseOptions): Promise<void>;
   /** Accepts nothing new, finishes its attempts, then leaves. Without a leader, an agent with unreported
    *  results keeps trying and logs the wait; an agent without results ends within about 6 s. */
   drain(): Promise<void>;
@@ -271,8 +274,12 @@ class LinkedAgent implements Agent {
     return ticketOf(await this.acquire(resources, options));
   }
 
-  async releaseHandle(handle: string | SlotTicket, report?: SlotReport): Promise<void> {
-    await this.#slots.releaseHandle(handle, report);
+  async releaseHandle(
+    handle: string | SlotTicket,
+    report?: SlotReport,
+    options?: ReleaseOptions,
+  ): Promise<void> {
+    await this.#slots.releaseHandle(handle, report, options);
   }
 
   async drain(): Promise<void> {

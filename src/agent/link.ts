@@ -163,6 +163,7 @@ export type SessionOrder =
       readonly key: SlotKey;
       readonly handle: string;
       readonly usage?: SlotUsage;
+      readonly refused?: SlotRefusalClaim;
     }
   /** Start the idle time of a held slot anew. */
   | { readonly type: "touch"; readonly key: SlotKey }

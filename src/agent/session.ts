@@ -238,7 +238,7 @@ export class AgentSession implements SessionLink {
       case "release":
         return this.#slotLeases.release(order.key, order);
       case "release-handle":
-        return this.#slotLeases.releaseHandle(order.key, order.handle, order.usage);
+        return this.#slotLeases.releaseHandle(order);
       case "touch":
         return this.#slotLeases.touch(order.key);
       case "drain":

@@ -84,12 +84,20 @@ export interface LocalSlotLease extends Leased {
   refused?: SlotRefusalClaim | undefined;
 }
 
+/** The release of a handle that this process does not hold. */
+interface HandleRelease {
+  readonly key: SlotKey;
+  readonly handle: string;
+  readonly usage?: SlotUsage;
+  readonly refused?: SlotRefusalClaim;
+}
+
 export class SlotLeases {
   readonly #deps: SlotLeasesDeps;
   readonly #byKey = new Map<SlotKey, LocalSlotLease>();
   readonly #byHandle = new Map<string, LocalSlotLease>();
   /** Reports of usage that no leader has answered, from incarnations that ended. */
-  readonly #unheard: { readonly key: SlotKey; readonly handle: string; readonly usage: SlotUsage }[] = [];
+  readonly #unheard: (HandleRelease & { readonly usage: SlotUsage })[] = [];
 
   constructor(deps: SlotLeasesDeps) {
     this.#deps = deps;
@@ -160,8 +168,7 @@ export class SlotLeases {
     { used, refused }: { readonly used?: UsedSlot; readonly refused?: SlotRefusalClaim } = {},
   ): void {
     const slotLease = this.#byKey.get(key);
-    if (slotLease === undefined && used !== undefined)
-      return this.releaseHandle(key, used.handle, used.usage);
+    if (slotLease === undefined && used !== undefined) return this.releaseHandle({ key, ...used });
     if (slotLease === undefined) return this.#deps.notify({ type: "slot-released", key });
     if (slotLease.phase === "releasing") return;
     cancelAll(slotLease);
@@ -174,8 +181,8 @@ export class SlotLeases {
   }
 
   /** Releases a handle that this process does not hold: only the leader knows its state. */
-  releaseHandle(key: SlotKey, handle: string, usage?: SlotUsage): void {
-    this.#repeat(() => this.#askToRelease(key, handle, usage));
+  releaseHandle(release: HandleRelease): void {
+    this.#repeat(() => this.#askToRelease(release));
   }
 
   granted(handles: readonly string[]): void {
@@ -208,7 +215,7 @@ export class SlotLeases {
   begin(): void {
     for (const slotLease of this.#byKey.values())
       if (slotLease.phase === "asking" || slotLease.phase === "waiting") this.#askAnew(slotLease);
-    for (const { key, handle, usage } of this.#unheard.splice(0)) this.releaseHandle(key, handle, usage);
+    for (const release of this.#unheard.splice(0)) this.releaseHandle(release);
   }
 
   /** The incarnation ended: its held slots are lost. Pending requests wait for the next incarnation. */
@@ -317,7 +324,7 @@ export class SlotLeases {
     );
   }
 
-  #askToRelease(key: SlotKey, handle: string, usage: SlotUsage | undefined): Observable<void> {
+  #askToRelease({ key, handle, usage, refused }: HandleRelease): Observable<void> {
     const { leader, notify, onRefused } = this.#deps;
     const incarnation = this.#deps.incarnation();
     if (incarnation === undefined) {
@@ -325,7 +332,12 @@ export class SlotLeases {
       notify({ type: "slot-released", key });
       return EMPTY;
     }
-    const message = { incarnation, handle, ...(usage === undefined ? {} : { usage }) };
+    const message = {
+      incarnation,
+      handle,
+      ...(usage === undefined ? {} : { usage }),
+      ...(refused === undefined ? {} : { refused }),
+    };
     return from(leader.ask("release", message, releaseResponseSchema)).pipe(
       map((answer) => {
         if (answer.kind === "answered") return notify({ type: "slot-released", key });

@@ -40,14 +40,17 @@ const readOptions = readerOf<ReleaseOptions>({
   example: "{ refused: { retryAfterMs: 30_000 } }",
 });
 
-/** @param resources of the slot @throws InvalidMessageError naming the option */
-export function readRefusal(given: unknown, resources: readonly string[]): SlotRefusalClaim | undefined {
+/** @param resources of the slot, if known @throws InvalidMessageError naming the option */
+export function readRefusal(
+  given: unknown,
+  resources: readonly string[] | undefined,
+): SlotRefusalClaim | undefined {
   const { refused } = readOptions("release", given);
   if (refused === undefined) return undefined;
   const { retryAfterMs, until, resource, reason } = refused;
   if (retryAfterMs !== undefined && until !== undefined)
     throw new InvalidMessageError("release: retryAfterMs and until exclude each other", { field: "until" });
-  if (resource !== undefined && !resources.includes(resource)) {
+  if (resource !== undefined && resources?.includes(resource) === false) {
     const sentence = `release: resource: the slot is of ${resources.join(" and ")}, not of ${resource}`;
     throw new InvalidMessageError(sentence, { field: "resource" });
   }

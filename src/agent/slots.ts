@@ -192,17 +192,26 @@ export class Slots {
   /** Releases a slot by its handle, whoever acquired the slot. Idempotent. Resolves when the release is
    *  journaled, and after at most 5 s; without an answer of a leader, the release continues in the background.
    *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when nothing was ever acquired under the handle */
-  async releaseHandle(given: string | SlotTicket, report?: SlotReport): Promise<void> {
-    const handle = handleIn(given);
+  async releaseHandle(
+    given: string | SlotTicket,
+    report?: SlotReport,
+    options?: ReleaseOptions,
+  ): Promise<void> {
+    const { handle, resources } = ticketIn(given);
     const usage = report === undefined ? undefined : addReport(undefined, report);
+    const refused = readRefusal(options, resources);
     const held = this.#heldByHandle.get(handle);
     if (held !== undefined) {
       if (report !== undefined && !held.isReleased) held.report(report);
-      return await held.release();
+      return await held.release(options);
     }
     if (this.#isClosed) throw ended();
     const key = this.#nextKey();
-    const order = { type: "release-handle", key, handle, ...(usage === undefined ? {} : { usage }) } as const;
+    const order = {
+      ...({ type: "release-handle", key, handle } as const),
+      ...(usage === undefined ? {} : { usage }),
+      ...(refused === undefined ? {} : { refused }),
+    };
     const error = await this.#heard(key, order);
     if (error !== undefined) throw errorOf(error);
   }
@@ -501,10 +510,13 @@ const ticketOrHandle = judged<string | SlotTicket>((input) => {
   return typeof handle === "string" ? undefined : `must be a handle, not ${shown(input)}`;
 });
 
-/** @throws InvalidMessageError */
-export function handleIn(given: string | SlotTicket): string {
+/** A bare handle does not say its resources. @throws InvalidMessageError */
+export function ticketIn(given: string | SlotTicket): {
+  readonly handle: string;
+  readonly resources: readonly string[] | undefined;
+} {
   const read = argument(["releaseHandle", "handle"], given, ticketOrHandle);
-  return typeof read === "string" ? read : read.handle;
+  return typeof read === "string" ? { handle: read, resources: undefined } : read;
 }
 
 function ended(): UnreachableError {

@@ -5,6 +5,7 @@ import type { Aborts } from "../abort.ts";
 import type { Agent, AgentOptions } from "../agent/agent.ts";
 import { InfrastructureError } from "../agent/handler.ts";
 import { noLeaderAnswered } from "../agent/slot-leases.ts";
+import type { ReleaseOptions } from "../agent/slot-refusal.ts";
 import type { SlotReport } from "../agent/slot-usage.ts";
 import { type AcquireOptions, readSlotLease, type Slot, type SlotTicket, ticketOf } from "../agent/slots.ts";
 import { checkWrapOrder, type WrapOptions, wrapWork } from "../agent/wraps.ts";
@@ -54,8 +55,12 @@ export class SlotAgent {
   }
 
   /** Without a leader for the agent to join, waits only as long as a release waits for an answer. */
-  async releaseHandle(handle: string, report?: SlotReport): Promise<void> {
-    const released = this.#started().then((agent) => agent.releaseHandle(handle, report));
+  async releaseHandle(
+    handle: string | SlotTicket,
+    report?: SlotReport,
+    options?: ReleaseOptions,
+  ): Promise<void> {
+    const released = this.#started().then((agent) => agent.releaseHandle(handle, report, options));
     await new Promise<void>((resolve, reject) => {
       const cancel = this.#deps.clock.after(limits.requestTimeoutMs, resolve, { unref: true });
       released.finally(cancel).then(resolve, reject);

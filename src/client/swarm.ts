@@ -15,8 +15,9 @@ import {
 import { Bundler } from "../agent/bundler.ts";
 import { argument, callback, flag, judged, objectOf, readerOf } from "../agent/options.ts";
 import type { PayloadCodec } from "../agent/payload-codec.ts";
+import { type ReleaseOptions, readRefusal } from "../agent/slot-refusal.ts";
 import { addReport, type SlotReport } from "../agent/slot-usage.ts";
-import { type AcquireOptions, handleIn, type Slot, type SlotTicket } from "../agent/slots.ts";
+import { type AcquireOptions, type Slot, type SlotTicket, ticketIn } from "../agent/slots.ts";
 import type { ResultValueOf, TypedKind } from "../agent/typed-kind.ts";
 import type { WrapOptions } from "../agent/wraps.ts";
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
@@ -254,9 +255,10 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
   /** Releases the slots that this connection acquired under a handle. Idempotent. Resolves after at most 5 s;
    *  without an answer of a leader, the release continues in the background.
    *  @param report tokens used under the slots
+   *  @param options as of `Slot.release`: whether the provider refused the work
    *  @throws WaggleError `WAGGLE_UNKNOWN_HANDLE` when this connection acquired nothing under the handle;
-   *    InvalidMessageError naming the field of the report */
-  releaseHandle(handle: string | SlotTicket, report?: SlotReport): Promise<void>;
+   *    InvalidMessageError naming the field of the report or the option */
+  releaseHandle(handle: string | SlotTicket, report?: SlotReport, options?: ReleaseOptions): Promise<void>;
 
   /** The events of the journal, as an Observable and an async iterable. Payloads and results are left out, unless
    *  `contents` is true. */
@@ -657,10 +659,16 @@ export class SwarmClient implements Swarm {
     return await this.#slots.acquireStart(resources, options);
   }
 
-  async releaseHandle(given: string | SlotTicket, report?: SlotReport): Promise<void> {
-    const handle = handleIn(given);
-    if (report !== undefined) addReport(undefined, report); // before any wait for an agent or a leader
-    await this.#slots.releaseHandle(handle, report);
+  async releaseHandle(
+    given: string | SlotTicket,
+    report?: SlotReport,
+    options?: ReleaseOptions,
+  ): Promise<void> {
+    const ticket = ticketIn(given);
+    // before any wait for an agent or a leader
+    if (report !== undefined) addReport(undefined, report);
+    readRefusal(options, ticket.resources);
+    await this.#slots.releaseHandle(given, report, options);
   }
 
   events(options?: EventsOptions): EventStream<Event> {

@@ -156,3 +156,19 @@ it("an agent wraps work, and hands out tickets", async () => {
   await agent.releaseHandle(ticket, { totalTokens: 4 });
   expect(await status()).toMatchObject({ gpu: { inUse: 0 }, budget: { spent: 4 } });
 });
+
+it("a ticket that ends with a refusal puts its resource on hold, in another place too", async () => {
+  const agent = await client.agent({ id: "worker", kinds: [], handler: () => undefined });
+  const refused = { retryAfterMs: 60_000, reason: "429" };
+  const held = async () => (await client.status()).holds?.map(({ name, by, reason }) => [name, by, reason]);
+  const ticket = await agent.acquireStart("gpu");
+  await expect(
+    agent.releaseHandle(ticket, undefined, { refused: { ...refused, resource: "disk" } }),
+  ).rejects.toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field: "resource" });
+  await agent.releaseHandle(ticket, undefined, { refused });
+  expect(await held()).toEqual([["gpu", "agent", "429"]]);
+  await client.unhold({ resource: "gpu" });
+  const own = await client.acquireStart("gpu");
+  await client.releaseHandle(own.handle, { totalTokens: 4 }, { refused });
+  expect(await held()).toEqual([["gpu", "agent", "429"]]);
+});

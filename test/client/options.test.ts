@@ -316,7 +316,10 @@ const swarmCalls: Calls<Swarm> = {
   },
   releaseHandle: {
     options: taking<SlotReport>()<Swarm>(report, (to, given) => to.releaseHandle("h", given)),
-    args: { handle: [wrong.text, (to, given) => to.releaseHandle(given)] },
+    args: {
+      handle: [wrong.text, (to, given) => to.releaseHandle(given)],
+      refused: [[null, 5, []], (to, given) => to.releaseHandle("h", undefined, { refused: given })],
+    },
   },
   events: {
     options: taking<EventsOptions>()<Swarm>(
