@@ -9,11 +9,14 @@ import { FakeLeader } from "../agent/fake-leader.ts";
 
 const secret = "for-tests-only";
 
-/** An agent `a1` of kind `count`, two attempts at a time. Its handler obeys the payload:
- *  `wait` runs until it is aborted · `stream` yields `a` and `b` · `tokens` reports 7 · `progress` reports 0.5 and
- *  `half` · `bytes` returns the byte 255 · `json` returns {"n":1} · `bad`, `boom` and `quota` throw invalid input, an
- *  error, and an infrastructure error with 1 s to wait · `slot` holds a slot of `gpu` and reports 9 tokens ·
- *  any other payload is the result. */
+/** An agent `a1` of kind `count`, two attempts at a time. Its handler obeys the payload. Any other payload is the
+ *  result.
+ *
+ *  - `wait` runs until it is aborted. `stream` yields `a` and `b`.
+ *  - `tokens` reports 7. `progress` reports 0.5 and `half`.
+ *  - `bytes` returns the byte 255. `json` returns {"n":1}.
+ *  - `bad` throws invalid input, `boom` an error, and `quota` an infrastructure error with 1 s to wait.
+ *  - `slot` holds a slot of `gpu`, and reports 9 tokens. */
 export interface AgentUnderTest {
   /** Drains the agent; resolves when it has left. */
   drain(): Promise<void>;
