@@ -132,8 +132,8 @@ export interface Agent extends AsyncDisposable {
    *  leader. Started attempts count: a task with `maxAttempts: 1` does not run again. */
   stop(): Promise<void>;
   /** Resolves when the agent has ended. With an error if the agent was neither drained nor stopped:
-   *  `WAGGLE_FENCED` when another process joined under its id; `WAGGLE_FORBIDDEN` with the `field` when the grant of its
-   *  group permits less than the agent declared. Never rejects. */
+   *  `WAGGLE_FENCED` when another process joined under its id. `WAGGLE_FORBIDDEN` with the `field` when the grant of
+   *  its group permits less than the agent declared. Never rejects. */
   readonly closed: Promise<WaggleError | undefined>;
   /** `ready`: nothing in flight. `busy`: attempts in flight. `offline`: not joined at present. */
   status(): AgentStatus;

@@ -1,5 +1,5 @@
-// A grant that becomes narrower, and the policy that agents must be declared, with real processes: agents that no longer
-// conform end with what to do, their commands end too, and other agents run their tasks.
+// A grant that becomes narrower, and the policy that agents must be declared, with real processes. Agents that no
+// longer conform end and say what to do. Their commands end too, and other agents run their tasks.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
