@@ -1,6 +1,6 @@
 // The folder that is handed to the holder of a credential: its secret, the server's authority, a `waggle.config.json`
 // with relative paths for `waggle --config`, and a context for other NATS tools. A coordinator's folder also has the
-// key of the attempts' tokens.
+// key of the attempts' tokens, and the declarations (declarations.ts).
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import {
   readSecret,
   writeSecret,
 } from "./auth-folder.ts";
+import { DECLARATIONS_FILE } from "./declarations.ts";
 import { type Credential, holderOf, type Roster, swarmIn } from "./roster.ts";
 
 export interface Handed {
@@ -58,15 +59,15 @@ export function writeCredentialFiles(
       inbox_prefix: inboxPrefix,
     }),
   );
-  const tokenKeyFile = credential.role === "coordinator" ? "./token.key" : undefined;
-  if (tokenKeyFile !== undefined) write("token.key", `${swarmIn(roster, swarm).tokenKey}\n`);
+  const isCoordinator = credential.role === "coordinator";
+  if (isCoordinator) write("token.key", `${swarmIn(roster, swarm).tokenKey}\n`);
   const config = json({
     nats,
     credentials: { [kind]: `./${secretName}`, tls: { ca: "./ca.pem" } },
     inboxPrefix,
     swarm,
-    ...(tokenKeyFile === undefined ? {} : { tokenKeyFile }),
-    ...(project === undefined ? {} : { project }),
+    ...(isCoordinator ? { tokenKeyFile: "./token.key", declarationsFile: `./${DECLARATIONS_FILE}` } : {}),
+    ...(project === undefined ? {} : { project, projectOnly: true }),
   });
   return {
     folder: own,

@@ -9,6 +9,7 @@ import { type AuthFolder, isThere, makePrivateFolder, readSecret, writeSecret } 
 import { newAuthority, newServerCertificate } from "./certificates.ts";
 import { credsText, type SigningKeys, userJwt } from "./claims.ts";
 import { type Handed, removeCredentialFiles, writeCredentialFiles } from "./credential-files.ts";
+import { writeDeclarations } from "./declarations.ts";
 import { type Keys, newKeys } from "./nats.ts";
 import {
   type AuthMode,
@@ -255,5 +256,6 @@ function withRevoked(roster: Roster, swarm: string, publicKey: string, now: numb
 /** The roster first: a crash between leaves a configuration that lacks a credential, and never one that has more. */
 function save(folder: AuthFolder, roster: Roster, now: number): void {
   writeRoster(folder, roster);
+  writeDeclarations(folder, roster, now);
   writeSecret(folder.serverConfig, serverConfigText(roster, folder, now));
 }

@@ -1,10 +1,13 @@
-// What `waggle auth` tells the leader: the grant of a group of agents. Asked with the operator's credential of the same
-// folder, where a coordinator runs; otherwise the user learns the command to run later.
+// What `waggle auth` tells the leader: the grant of a group of agents, and whose inboxes get answers about a project.
+// Asked with the operator's credential of the same folder, where a coordinator runs. Otherwise the leader learns it
+// from the coordinators' declarations at the next start, or an operator sets it by command.
 
 import { join } from "node:path";
 import { type AuthFolder, holderFolderOf, isThere } from "../auth/auth-folder.ts";
-import type { Credential } from "../auth/roster.ts";
+import { asksAboutAll, declarationsOf } from "../auth/declarations.ts";
+import { type Credential, readRoster, swarmIn } from "../auth/roster.ts";
 import type { Swarm } from "../client/swarm.ts";
+import { systemClock } from "../clock.ts";
 import { loadSettings } from "../config/settings.ts";
 import { messageOf, WaggleError } from "../errors.ts";
 import { openSwarm } from "./connect.ts";
@@ -39,6 +42,30 @@ export async function tellRevoked(
     folder,
     async (swarm) => void (await swarm.setGrant(group, { maxConcurrent: 0 }, { timeoutMs: LEADER_MS })),
   );
+}
+
+/** Projects whose answers go to the holder of a credential too, or no longer. */
+export function projectsOf({ settings }: VerbContext, folder: AuthFolder, credential: Credential): string[] {
+  const { projects } = declarationsOf(swarmIn(readRoster(folder), settings.swarm), systemClock.now());
+  if (credential.project !== undefined) return [credential.project];
+  return asksAboutAll.has(credential.role) ? Object.keys(projects) : [];
+}
+
+/** Names the users of the projects, as the roster has them. */
+export async function tellUsers(
+  context: VerbContext,
+  folder: AuthFolder,
+  projects: readonly string[],
+): Promise<Told> {
+  const roster = swarmIn(readRoster(folder), context.settings.swarm);
+  const declared = declarationsOf(roster, systemClock.now()).projects;
+  return await tell(context, folder, async (swarm) => {
+    for (const project of projects) {
+      const users = declared[project]?.inboxUsers ?? [];
+      const inboxUsers = users.length === 0 ? null : users;
+      await swarm.setProject(project, { inboxUsers }, { timeoutMs: LEADER_MS });
+    }
+  });
 }
 
 async function tell(

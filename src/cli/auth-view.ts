@@ -87,9 +87,14 @@ export function tellIssued(
       `  hand over the folder ${shortest(handed.folder, shell.cwd)}`,
       `  use: ${output.asStarted(useOf(credential, shown))}`,
       ...(reload === "reloaded" ? ["  the running server has reloaded its configuration"] : []),
-      ...(told?.ok ? [`  the leader knows the grant of group ${credential.group}`] : []),
+      ...(told?.ok ? [`  the leader knows ${toldOf(credential)}`] : []),
     ].join("\n"),
   );
+}
+
+function toldOf({ role, group, project }: Credential): string {
+  if (role === "agent") return `the grant of group ${group}`;
+  return `the inbox, for answers about ${project === undefined ? "all projects" : `project ${project}`}`;
 }
 
 function useOf({ role, group, grant }: Credential, config: string): string {

@@ -2,10 +2,10 @@
 // enforces them. Works on files alone, and asks no swarm. Not here: the files (src/auth), output (auth-view.ts).
 
 import { Argument, Command, Option } from "commander";
-import { authFolderOf } from "../auth/auth-folder.ts";
+import { type AuthFolder, authFolderOf } from "../auth/auth-folder.ts";
 import { addCredential, initAuth, revokeCredential, rotateCredential } from "../auth/credentials.ts";
 import { permissionsText } from "../auth/permissions-text.ts";
-import { reloadServer } from "../auth/reload.ts";
+import { type Reload, reloadServer } from "../auth/reload.ts";
 import {
   authModes,
   type Credential,
@@ -23,7 +23,7 @@ import { swarmId } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
 import { type Permissions, permissionsOf, type Role, roleMeanings, roles } from "../protocol/permissions.ts";
 import { kindSchema } from "../protocol/schemas.ts";
-import { grantCommandOf, type Told, tellGrant, tellRevoked } from "./auth-leader.ts";
+import { grantCommandOf, projectsOf, type Told, tellGrant, tellRevoked, tellUsers } from "./auth-leader.ts";
 import { credentialRecord, tellCredentials, tellInit, tellIssued, tellPermissions } from "./auth-view.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { UsageError } from "./usage-error.ts";
@@ -201,10 +201,21 @@ async function add(context: VerbContext, role: Role, flags: AddFlags): Promise<E
   const told =
     role === "agent" && (isBounded || isOnlyOfGroup(context, credential))
       ? await tellGrant(context, folder, credential)
-      : undefined;
+      : await tellUsersOf(context, folder, { credential, reload });
   tellIssued(context, { issued, did: "added", reload, told });
   if (isBounded) noteUntold(context, credential, told);
   return exitCodes.ok;
+}
+
+/** Only a running swarm is told: the next coordinator reads the declarations. */
+async function tellUsersOf(
+  context: VerbContext,
+  folder: AuthFolder,
+  { credential, reload }: { readonly credential: Credential; readonly reload: Reload },
+): Promise<Told | undefined> {
+  const projects = projectsOf(context, folder, credential);
+  if (projects.length === 0 || reload !== "reloaded") return undefined;
+  return await tellUsers(context, folder, projects);
 }
 
 /** Whether no other valid credential speaks for the group. */
@@ -322,15 +333,15 @@ async function revoke(context: VerbContext, name: string): Promise<ExitCode> {
   const told =
     credential.role === "agent" && isOnlyOfGroup(context, credential)
       ? await tellRevoked(context, folder, credential)
-      : undefined;
+      : await tellUsersOf(context, folder, { credential, reload });
   context.output.datum({ ...credentialRecord(credential, systemClock.now()), reload, told: told?.ok }, () =>
     reload === "reloaded"
       ? `${name} is revoked: the server has disconnected its holder, and refuses it from now on`
       : `${name} is revoked in ${folder.serverConfig}: a server that uses the file elsewhere refuses it after a reload`,
   );
-  if (told?.ok)
+  if (told?.ok && credential.role === "agent")
     context.output.note(`the leader has taken back the attempts and slots of group ${credential.group}`);
-  noteUntold(context, credential, told);
+  if (credential.role === "agent") noteUntold(context, credential, told);
   return exitCodes.ok;
 }
 

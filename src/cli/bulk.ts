@@ -64,8 +64,11 @@ export async function touch(
   return await withSwarm(context, async (swarm) => {
     const verb = verbOf(swarm);
     checkStates(flags, verb);
-    if (ids.length === 0) return await touchFiltered(context, { swarm, filter, flags, verb });
-    const placed = await placedTasks(context, swarm, ids, typedProject(command));
+    const project = typedProject(command, context.settings);
+    const scope = project === undefined ? {} : { project };
+    if (ids.length === 0)
+      return await touchFiltered(context, { swarm, filter: { ...filter, ...scope }, flags, verb });
+    const placed = await placedTasks(context, swarm, ids, project);
     return await touchTasks(context, placed, verb);
   });
 }

@@ -81,9 +81,10 @@ export function eventsCommand(program: Program): Command {
     .action((flags: EventsFlags, command: Command) => {
       // --project names a project to submit to elsewhere; here the setting must not filter.
       const { project: _, ...rest } = flags;
-      const project = typedProject(command);
-      const given = project === undefined ? rest : { ...rest, project };
-      return runVerb(program, command, (context) => events(context, given));
+      return runVerb(program, command, (context) => {
+        const project = typedProject(command, context.settings);
+        return events(context, project === undefined ? rest : { ...rest, project });
+      });
     });
 }
 

@@ -83,7 +83,7 @@ export function explainCommand(program: Program): Command {
           throw new UsageError("name a task, or a resource with --resource: `waggle explain t1`", {
             field: "id",
           });
-        const asked = { ...flags, typed: typedProject(command) };
+        const asked = { ...flags, typed: typedProject(command, context.settings) };
         return await (flags.journal === undefined
           ? explain(context, id, asked)
           : explainFromJournal(context, id, asked));

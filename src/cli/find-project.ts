@@ -4,15 +4,17 @@
 import type { Command } from "commander";
 import type { AskOptions } from "../client/asker.ts";
 import type { Swarm } from "../client/swarm.ts";
+import type { Settings } from "../config/settings.ts";
 import { WaggleError } from "../errors.ts";
 import { DEFAULT_PROJECT } from "../ids.ts";
 import { ask } from "./ask.ts";
 import type { VerbContext } from "./verb.ts";
 
 /** `--project` from the command line. The setting of the same name applies to submits; a task may be in a different
- *  project. */
-export function typedProject(command: Command): string | undefined {
-  return command.getOptionValueSource("project") === "cli" ? command.getOptionValue("project") : undefined;
+ *  project, unless the settings limit questions to the project. */
+export function typedProject(command: Command, { project, projectOnly }: Settings): string | undefined {
+  if (command.getOptionValueSource("project") === "cli") return command.getOptionValue("project");
+  return projectOnly ? project : undefined;
 }
 
 /** Asks about the project of `--project`, or about the whole swarm. A user who may not ask about the whole swarm gets

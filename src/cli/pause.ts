@@ -64,7 +64,8 @@ async function resume(context: VerbContext, project: string | undefined): Promis
       project === undefined ? `the swarm ${isSo}` : `project ${project} ${isSo}`,
     );
     noteWarnings(context, setting);
-    const held = await ask(context, (options) => swarm.settings(options));
+    const scope = project === undefined ? {} : { project }; // its owner may ask about nothing else
+    const held = await ask(context, (options) => swarm.settings({ ...scope, ...options }));
     if (project !== undefined && held.paused)
       context.output.note("the whole swarm is still paused: `waggle resume` without a name resumes it");
     const paused = held.projects.filter((row) => row.paused).map((row) => row.project);

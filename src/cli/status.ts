@@ -42,7 +42,9 @@ export function statusCommand(program: Program): Command {
     .option("--all", "show every row of every table, and offline agents; default: 20 rows per table")
     .addHelpText("after", examples)
     .action((flags: StatusFlags, command: Command) =>
-      runVerb(program, command, (context) => status(context, { ...flags, typed: typedProject(command) })),
+      runVerb(program, command, (context) =>
+        status(context, { ...flags, typed: typedProject(command, context.settings) }),
+      ),
     );
 }
 

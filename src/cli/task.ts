@@ -25,7 +25,7 @@ export function taskCommand(program: Program): Command {
     .option("--project <name>", "project of the task. Default: the only project that has a task of this id")
     .addHelpText("after", examples)
     .action((id: string, _: unknown, command: Command) =>
-      runVerb(program, command, (context) => task(context, id, typedProject(command))),
+      runVerb(program, command, (context) => task(context, id, typedProject(command, context.settings))),
     );
 }
 

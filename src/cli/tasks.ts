@@ -7,7 +7,7 @@ import { limits } from "../limits.ts";
 import { type ListedTask, type TaskSort, taskSorts } from "../protocol/task-list-schemas.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { askAbout, onlyProject } from "./find-project.ts";
+import { askAbout, onlyProject, typedProject } from "./find-project.ts";
 import { counted, formatCount } from "./format.ts";
 import type { Output } from "./output.ts";
 import { type Column, renderTable } from "./table.ts";
@@ -63,7 +63,12 @@ Examples:
 async function tasks(context: VerbContext, flags: TasksFlags, command: Command): Promise<ExitCode> {
   const { output } = context;
   const { limit, sort, after } = flags;
-  const options = { ...filterOf(flags, command), limit, sort, ...(after === undefined ? {} : { after }) };
+  const typed = typedProject(command, context.settings);
+  const scope = {
+    ...(typed === undefined ? {} : { project: typed }),
+    ...(after === undefined ? {} : { after }),
+  };
+  const options = { ...filterOf(flags, command), ...scope, limit, sort };
   return await withSwarm(context, async (swarm) => {
     const { answer: page, project } = await askAbout(context, options.project, (asked) =>
       swarm.taskPage({ ...options, ...asked } as TaskListOptions),

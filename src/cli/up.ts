@@ -11,6 +11,7 @@ import type { ListenAddress } from "../metrics/listen-address.ts";
 import { type MetricsServer, serveMetrics } from "../metrics/metrics-server.ts";
 import { reportActivity } from "./activity.ts";
 import { startDashboardProcess } from "./dashboard-process.ts";
+import { type DeclarationsFile, declarationsIn, declareWhenLeading } from "./declarations.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
 import { roomWarning } from "./room-warning.ts";
@@ -65,6 +66,10 @@ export function upCommand(program: Program): Command {
       "file with the key of the attempts' tokens, at least 32 bytes, the same for all coordinators of the swarm. Who reads the journal cannot report for an agent then. WAGGLE_TOKEN_KEY_FILE; default: tokens follow from the journal",
     )
     .option(
+      "--declarations-file <file>",
+      "groups of agents with their grants, and users of projects, set where the swarm lacks them; `waggle auth` makes the file. WAGGLE_DECLARATIONS_FILE; default: none",
+    )
+    .option(
       "--no-dashboard",
       "serve no page (`waggle dashboard`); default: serve it at 127.0.0.1, and print its URL",
     )
@@ -114,15 +119,16 @@ async function up(
   { dashboard }: UpFlags,
   metrics: CoordinatorMetrics | undefined,
 ): Promise<ExitCode> {
-  const { tokenKeyFile } = context.settings;
+  const { tokenKeyFile, declarationsFile } = context.settings;
   const tokenKey = tokenKeyFile === undefined ? undefined : tokenKeyIn(tokenKeyFile);
+  const declarations = declarationsFile === undefined ? undefined : declarationsIn(declarationsFile);
   let stopDashboard: (() => void) | undefined;
   const onBroker = (broker: FoundBroker) => {
     tellBroker(broker, context);
     if (dashboard) stopDashboard = startDashboardProcess(context);
   };
   try {
-    return await lead(context, { metrics, tokenKey, onBroker });
+    return await lead(context, { metrics, tokenKey, declarations, onBroker });
   } finally {
     stopDashboard?.();
   }
@@ -131,10 +137,12 @@ async function up(
 interface Watchers {
   readonly metrics: CoordinatorMetrics | undefined;
   readonly tokenKey: Uint8Array | undefined;
+  readonly declarations: DeclarationsFile | undefined;
   onBroker(broker: FoundBroker): void;
 }
 
-async function lead(context: VerbContext, { metrics, tokenKey, onBroker }: Watchers): Promise<ExitCode> {
+async function lead(context: VerbContext, watchers: Watchers): Promise<ExitCode> {
+  const { metrics, tokenKey, declarations, onBroker } = watchers;
   const { settings, logger, shell, signal } = context;
   const running = await runCoordinator({
     ...{ settings, logger, env: shell.env, signal, onBroker },
@@ -151,6 +159,8 @@ async function lead(context: VerbContext, { metrics, tokenKey, onBroker }: Watch
   const standingBy = standbyNotices(running).subscribe((notice) =>
     logger.info({ coordinator: running.id }, notice),
   );
+  const declaring =
+    declarations === undefined ? undefined : declareWhenLeading(coordinator, declarations, context);
   let wasConnected: boolean | undefined;
   let failed!: (error: unknown) => void;
   const stopFailed = new Promise<never>((_, reject) => {
@@ -173,6 +183,7 @@ async function lead(context: VerbContext, { metrics, tokenKey, onBroker }: Watch
     stopWatching();
     stopTelling();
     standingBy.unsubscribe();
+    declaring?.unsubscribe();
     await running.stop();
   }
   logger.info(lastWords(running, wasConnected === true));

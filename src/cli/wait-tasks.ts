@@ -42,7 +42,10 @@ export function waitCommand(program: Program): Command {
     .addHelpText("after", examples)
     .action((ids: string[], flags: WaitFlags, command: Command) =>
       runVerb(program, command, (context) =>
-        waitForTasks(context, [...new Set(ids)], { ...flags, typed: typedProject(command) }),
+        waitForTasks(context, [...new Set(ids)], {
+          ...flags,
+          typed: typedProject(command, context.settings),
+        }),
       ),
     );
 }

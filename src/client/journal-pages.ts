@@ -51,7 +51,7 @@ export class JournalPages {
   async #ask({ project, start, contents }: PageRange, options: AskOptions = {}): Promise<JournalPage> {
     const isWhole = project === NO_PROJECT;
     const message = isWhole || !contents ? { v: 1, ...start } : { v: 1, ...start, withContent: true };
-    const subject = this.#subjects.query(project, "journal");
+    const subject = this.#subjects.query(project, isWhole ? "journal" : "events");
     const question = { kind: "query", subject, message, schema: journalPageSchema } as const;
     return await this.#asker.ask(question, options);
   }

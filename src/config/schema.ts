@@ -68,6 +68,12 @@ export const configSchema = z
     credentials: credentialsSchema.optional().describe("Paths are relative to this file."),
     swarm: subjectToken.optional().describe("Name of the swarm. Default: default."),
     project: subjectToken.optional().describe("Project of submitted tasks. Default: default."),
+    projectOnly: z
+      .boolean("must be true or false")
+      .optional()
+      .describe(
+        "Whether questions without --project are about `project` alone: for a user who may not ask about the whole swarm. Default: false.",
+      ),
     user: z
       .string(userSentence)
       .regex(NAME_PATTERN, userSentence)
@@ -104,6 +110,9 @@ export const configSchema = z
       ),
     tokenKeyFile: path("the key of the attempts' tokens", "./token.key").describe(
       "Path, relative to this file, of the key of the attempts' tokens, which up uses. Default: tokens follow from the journal.",
+    ),
+    declarationsFile: path("a file of declarations", "./declarations.json").describe(
+      "Path, relative to this file, of the groups of agents and the projects' users that up declares to the leader; `waggle auth` makes it. Default: none.",
     ),
     logLevel: z
       .enum(logLevels, `must be one of ${logLevels.join(", ")}`)

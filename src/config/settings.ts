@@ -33,6 +33,8 @@ export interface Settings {
   readonly insecure: boolean;
   readonly swarm: string;
   readonly project: string;
+  /** Whether questions without `--project` are about `project` alone; only from the file. */
+  readonly projectOnly: boolean;
   readonly user: string;
   /** Absolute. */
   readonly dataFolder: string;
@@ -46,6 +48,8 @@ export interface Settings {
   readonly retention: Retention;
   /** File with the key of the attempts' tokens, absolute; undefined: tokens follow from the journal. */
   readonly tokenKeyFile: string | undefined;
+  /** File with the groups and projects that a coordinator declares to the leader, absolute. */
+  readonly declarationsFile: string | undefined;
   /** Undefined: the verb's own default. */
   readonly logLevel: LogLevel | undefined;
 }
@@ -69,6 +73,7 @@ export interface SettingNames {
   readonly replicas?: string;
   readonly retain?: string;
   readonly tokenKeyFile?: string;
+  readonly declarationsFile?: string;
   readonly logLevel?: string;
 }
 
@@ -97,6 +102,7 @@ export const environmentVariables = {
   replicas: "WAGGLE_REPLICAS",
   retain: "WAGGLE_RETAIN",
   tokenKeyFile: "WAGGLE_TOKEN_KEY_FILE",
+  declarationsFile: "WAGGLE_DECLARATIONS_FILE",
   logLevel: "WAGGLE_LOG_LEVEL",
 } as const satisfies Record<keyof SettingNames, string>;
 
@@ -105,7 +111,7 @@ const settingNames = Object.keys(environmentVariables) as SettingName[];
 
 /** A source of settings: flags, environment or file. Paths are relative to `folder`. */
 interface Layer {
-  readonly values: Partial<Record<SettingName, unknown>>;
+  readonly values: Partial<Record<SettingName | "projectOnly", unknown>>;
   readonly folder: string;
   readonly nameOf: (name: SettingName) => string;
 }
@@ -124,9 +130,11 @@ interface ShownLayer extends Layer {
 
 /** @throws InvalidConfigError naming the wrong flag, variable or field */
 export function loadSettings(sources: SettingsSources): Settings {
-  const settings = settingsOf(settingLayers(sources), sources.cwd);
+  const layers = settingLayers(sources);
+  const settings = settingsOf(layers, sources.cwd);
+  const projectOnly = layers.some(({ values }) => values.projectOnly === true);
   const insecure = sources.flags.insecure === true || permitsPlainSecrets(sources.env);
-  return { ...settings, insecure, user: settings.user ?? accountName() };
+  return { ...settings, projectOnly, insecure, user: settings.user ?? accountName() };
 }
 
 /** The sources in order of precedence. */
@@ -144,9 +152,23 @@ export interface ProgramSources extends Pick<SettingsSources, "env" | "cwd"> {
 }
 
 /** Variables that a program does not read. */
-const coordinatorsOwn = ["name", "leaderTimeout", "replicas", "retain", "tokenKeyFile", "logLevel"] as const;
+const coordinatorsOwn = [
+  "name",
+  "leaderTimeout",
+  "replicas",
+  "retain",
+  "tokenKeyFile",
+  "declarationsFile",
+  "logLevel",
+] as const;
 /** Settings that only coordinators use. */
-type CoordinatorsOwn = "name" | "leaderTimeoutMs" | "replicas" | "retention" | "tokenKeyFile";
+type CoordinatorsOwn =
+  | "name"
+  | "leaderTimeoutMs"
+  | "replicas"
+  | "retention"
+  | "tokenKeyFile"
+  | "declarationsFile";
 
 /** Settings of a program: it leads nothing, has its own log, and may have no user.
  *  @throws InvalidConfigError naming the wrong option or variable */
@@ -167,7 +189,9 @@ function permitsPlainSecrets({ WAGGLE_INSECURE: said = "" }: SettingsSources["en
   throw new InvalidConfigError("WAGGLE_INSECURE: must be 1, or unset", { field: "WAGGLE_INSECURE" });
 }
 
-type SaidSettings = Omit<Settings, "user" | "insecure"> & { readonly user: string | undefined };
+type SaidSettings = Omit<Settings, "user" | "insecure" | "projectOnly"> & {
+  readonly user: string | undefined;
+};
 
 function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
   for (const layer of layers) checkLayer(layer);
@@ -190,6 +214,7 @@ function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
     replicas: numberOf(layers, "replicas"),
     retention: retentionIn(text("retain") ?? "") ?? defaultRetention,
     tokenKeyFile: path("tokenKeyFile"),
+    declarationsFile: path("declarationsFile"),
     logLevel: text("logLevel") as LogLevel | undefined,
   };
 }
@@ -367,5 +392,6 @@ const checkedBy: Record<SettingName, z.ZodType> = {
   replicas: shape.replicas,
   retain: shape.retain,
   tokenKeyFile: shape.tokenKeyFile,
+  declarationsFile: shape.declarationsFile,
   logLevel: shape.logLevel,
 };

@@ -109,10 +109,10 @@ const projectQueries: readonly QueryName[] = [
   "explain",
   "log",
   "events",
-  "journal",
   "settings",
 ];
-const swarmQueries: readonly QueryName[] = [...projectQueries, "slots"];
+/** About the swarm alone. */
+const swarmQueries: readonly QueryName[] = ["journal", "slots"];
 
 function coordinator(subjects: Subjects, own: string): Permissions {
   const { leaderPatterns, queryPattern, segment, segmentOpened, segmentSealed } = subjects;
@@ -164,7 +164,10 @@ function inProject(
 
 function reader(subjects: Subjects, own: string): Permissions {
   return {
-    publish: swarmQueries.map((what) => subjects.query("*", what)),
+    publish: [
+      ...projectQueries.map((what) => subjects.query("*", what)),
+      ...swarmQueries.map((what) => subjects.query(NO_PROJECT, what)),
+    ],
     subscribe: [subjects.eventsOf(NO_PROJECT), subjects.coordinator, own],
     answers: 0,
   };

@@ -217,7 +217,7 @@ describe("a client that asks for too much of the journal", () => {
     for (let n = 0; n < 4; n += 1) await swarm.client.submit([{ id: `t${n}`, kind: "k", payload }]);
     const inbox = "_INBOX.flood.1";
     const answers = swarm.client.listen<{ readonly code?: string; readonly retryAfterMs?: number }>(inbox);
-    const subject = subjects.query("flooding", "journal");
+    const subject = subjects.query("flooding", "events");
     const flood = () => {
       for (let n = 0; n < 300; n += 1)
         swarm.client.transport.publish(subject, Buffer.from('{"from":2}'), inbox);

@@ -31,7 +31,7 @@ function showing(
 ) {
   const { size = 10, last = () => journal.at(-1)?.idx ?? 0 } = options;
   fixture.leader.script = ({ verb, body }: AskedFor) => {
-    if (verb !== "query.journal") return undefined;
+    if (verb !== "query.journal" && verb !== "query.events") return undefined;
     const end = last();
     const from = body.from ?? journal.find(({ at }) => at >= body.since)?.idx ?? end + 1;
     const page = journal.filter(({ idx }) => idx >= from && idx <= end).slice(0, size);
@@ -329,7 +329,7 @@ describe("a filter by project", () => {
     const types: string[] = [];
     for await (const { event } of fixture.swarm.events({ project: "p2" })) types.push(event.type);
     expect(types).toEqual(["TaskSubmitted", "TaskExpired"]);
-    expect(fixture.leader.of("query.journal").map(({ project }) => project)).toEqual(["p2"]);
+    expect(fixture.leader.of("query.events").map(({ project }) => project)).toEqual(["p2"]);
   });
 });
 

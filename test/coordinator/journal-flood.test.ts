@@ -82,7 +82,7 @@ for (const { path, version } of natsServersFor("a flood of questions for the jou
       const codes = new Map<string, number>();
       const asked: Promise<void>[] = [];
       const ask = async (from: number) => {
-        const subject = query("flooding", "journal");
+        const subject = query("flooding", "events");
         const answer = await flooding.request(subject, JSON.stringify({ from }), { timeout: 10_000 });
         const { code = "page", retryAfterMs } = answer.json<{ code?: string; retryAfterMs?: number }>();
         if (code !== "page") expect(retryAfterMs).toBeGreaterThan(0);

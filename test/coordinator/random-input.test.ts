@@ -258,12 +258,13 @@ class Chaos {
   }
 
   #query(project: string): { readonly subject: string; readonly body: object } {
-    const what = this.#pick(["status", "task", "settings", "journal"] as const);
+    const what = this.#pick(["status", "task", "settings", "journal", "events"] as const);
     const body = {
       status: {},
       task: { task: this.#task() },
       settings: this.#dice.below(2) === 0 ? { name: "default" } : {},
       journal: { from: 1 + this.#dice.below(2_000) },
+      events: { from: 1 + this.#dice.below(2_000) },
     };
     return { subject: subjects.query(project, what), body: body[what] };
   }

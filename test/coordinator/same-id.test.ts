@@ -114,19 +114,18 @@ it("a project's events come without payloads and results, unless they are asked 
   const text = async (...asked: Parameters<typeof page>) => JSON.stringify(await page(...asked));
   const secret = "only for those who ask";
   await swarm.client.submit([{ id: "secret", kind: "count", payload: secret }], {}, "red");
-  for (const what of ["events", "journal"] as const) {
-    expect(await text(what)).toContain('"id":"secret"');
-    expect(await text(what)).not.toContain(secret);
-    expect(await text(what, { withContent: true })).toContain(secret);
-    expect(await text(what, { withContent: true }, "blue")).not.toContain(secret);
-  }
+  expect(await text("events")).toContain('"id":"secret"');
+  expect(await text("events")).not.toContain(secret);
+  expect(await text("events", { withContent: true })).toContain(secret);
+  expect(await text("events", { withContent: true }, "blue")).not.toContain(secret);
   expect(await text("journal", {}, "_")).toContain(secret);
   expect(await page("events", {}, "_")).toMatchObject({ ok: false, field: "project" });
+  expect(await page("journal", {}, "red")).toMatchObject({ ok: false, field: "project" });
 });
 
 it("a page of the journal holds the events of its project, and every batch", async () => {
   const page = async (project: string) =>
-    await swarm.client.ask(subjects.query(project, "journal"), { from: 1 });
+    await swarm.client.ask(subjects.query(project, project === "_" ? "journal" : "events"), { from: 1 });
   const whole = await page("_");
   const red = await page("red");
   type Batch = {

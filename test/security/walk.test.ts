@@ -68,6 +68,12 @@ describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
         ),
       );
       for (const agent of agents) await agent.says("joined");
+      // What the roster says is in force, although no credential was made while a coordinator ran.
+      await expect
+        .poll(async () => (await workplace.run("policy", "show", "--json", ...as("operator"))).stdout)
+        .toMatch(/"agents":"declared".*"security":"strict"|"security":"strict".*"agents":"declared"/);
+      const grants = await workplace.run("grant", "list", ...as("operator"));
+      for (const group of ["gpu", "cpu", "people"]) expect(grants.stdout).toContain(group);
       const submit = (project: string, ...more: string[]) =>
         workplace.run("submit", ...as(`${project}-submitter`), "--text", "a b c", "--wait", ...more);
 
@@ -91,6 +97,11 @@ describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
         "cat",
       );
       expect((await intruder.finished).stderr).toContain("WAGGLE_FORBIDDEN");
+
+      const owner = await workplace.run("auth", "add", "owner", "--swarm", "acme", "--project", "web");
+      expect(owner).toMatchObject({ code: 0, stdout: expect.stringContaining("knows the inbox") });
+      expect(await workplace.run("pause", "web", ...as("web-owner"))).toMatchObject({ code: 0 });
+      expect(await workplace.run("resume", "web", ...as("web-owner"))).toMatchObject({ code: 0, stderr: "" });
 
       const bounded = await workplace.run("auth", "rotate", "cpu", "--swarm", "acme");
       expect(bounded).toMatchObject({ code: 0, stdout: expect.stringContaining("has reloaded") });

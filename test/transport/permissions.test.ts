@@ -3,7 +3,9 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startAgent } from "../../src/agent/agent.ts";
@@ -174,6 +176,26 @@ for (const { path, version } of natsServersFor("permissions")) {
         code: 5,
         stderr: expect.stringContaining(`${SWARM}.project._.query.status`),
       });
+    });
+
+    it("a user whose settings say projectOnly asks nothing about the whole swarm", async () => {
+      const red = await swarmOf("red", "_INBOX_red", "red");
+      const { id } = await red.submit({ kind: "count", id: "only-red" });
+      await red.close();
+      const cwd = mkdtempSync(join(tmpdir(), "waggle-project-only-"));
+      const settings = { project: "red", projectOnly: true };
+      writeFileSync(join(cwd, "waggle.config.json"), JSON.stringify(settings));
+      const env = { NATS_URL: urlOf("red"), NATS_INBOX_PREFIX: "_INBOX_red" };
+      for (const args of [["status"], ["tasks"], ["events"], ["task", id], ["explain", id]]) {
+        const { code, stdout, stderr } = await runIn(aShell({ cwd, env }), ...args);
+        expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: "" });
+        expect(stdout).toContain(args[0] === "status" ? "red" : id);
+      }
+      const { code, stderr } = await runIn(aShell({ cwd, env }), "cancel", id);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      const idle = await runIn(aShell({ cwd, env }), "cancel");
+      expect(idle).toMatchObject({ code: 2, stderr: expect.stringContaining("give task ids or filters") });
+      rmSync(cwd, { recursive: true });
     });
 
     it("an agent of a group joins under its credential, and under no other group", async () => {

@@ -344,7 +344,7 @@ export class Queries {
     const query = decode(message.data, eventsQuerySchema);
     if (!query.ok) return encode(query);
     const project = projectOf(message);
-    if (whatOf(message) === "events" && project === NO_PROJECT) return encode(noProject());
+    if ((whatOf(message) === "journal") !== (project === NO_PROJECT)) return encode(wrongScope());
     const { from, since, withContent = false } = query.value;
     const first = firstIdx();
     if (from !== undefined && from < first) return encode(trimmed(first));
@@ -406,7 +406,7 @@ function whatOf({ subject }: Message): string {
   return subject.slice(subject.lastIndexOf(".") + 1);
 }
 
-function noProject(): CodedError {
+function wrongScope(): CodedError {
   return invalid("project: query.events is of one project; query.journal has the whole journal", "project");
 }
 
