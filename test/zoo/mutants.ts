@@ -554,6 +554,38 @@ export const mutants: readonly Mutant[] = [
     ],
   },
 
+  // --- grants -------------------------------------------------------------------------------------------
+  {
+    name: "keeps-the-bounds-of-a-grant",
+    breaks: "A narrower grant keeps its former bounds: agents go on with what the new grant excludes.",
+    file: "src/state/grant.ts",
+    edits: [
+      {
+        find: "    else byGroup.set(group, grant);\n",
+        replace: "    else byGroup.set(group, { ...grant, ...byGroup.get(group) });\n",
+      },
+    ],
+  },
+  {
+    name: "bounds-only-joins",
+    breaks: "A session beyond a narrower grant goes on.",
+    file: "src/core/decide-grant.ts",
+    edits: [
+      { find: "row.group === group && isBeyond(", replace: "row.group === group && at < 0 && isBeyond(" },
+    ],
+  },
+  {
+    name: "lets-the-undeclared-stay",
+    breaks: "Agents of groups without a grant go on where agents must be declared.",
+    file: "src/core/decide-settings.ts",
+    edits: [
+      {
+        find: 'if (policy.agents !== "declared") return configured;',
+        replace: "if (configured !== undefined) return configured;",
+      },
+    ],
+  },
+
   // --- submitting ---------------------------------------------------------------------------------------
   {
     name: "cancels-in-word-only",

@@ -50,6 +50,8 @@ const doings = {
   "set-kind": true,
   "set-policy": true,
   "set-rate": true,
+  "set-grant": true,
+  "remove-grant": true,
   "set-resource": true,
   acquire: true,
 } satisfies Record<Operation["does"], true>;

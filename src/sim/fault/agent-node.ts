@@ -35,14 +35,20 @@ export class AgentNode {
   readonly #habitat: Habitat;
   readonly #random: SeededRandom;
   readonly #watch: HandlerWatch;
+  /** Whether grants, or the policy on agents, may forbid the agent. */
+  readonly #mayBeForbidden: boolean;
   readonly #sessions = new Set<Session>();
   /** Handlers that ignore their signal, freed when all faults heal. */
   readonly #hanging = new Set<() => void>();
   /** Until when two processes ran under the agent's id, virtual ms. */
   #twinsUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor(character: Character, deps: { habitat: Habitat; watch: HandlerWatch; random: SeededRandom }) {
+  constructor(
+    character: Character,
+    deps: { habitat: Habitat; watch: HandlerWatch; random: SeededRandom; mayBeForbidden: boolean },
+  ) {
     const { habitat, watch, random } = deps;
+    this.#mayBeForbidden = deps.mayBeForbidden;
     this.id = character.id;
     this.#watch = watch;
     this.#character = character;
@@ -77,12 +83,14 @@ export class AgentNode {
     const link = this.#sessions.size === 0 ? this.id : `${this.id}/twin`;
     const session = this.#habitat.newSession(this.id, this.machine);
     this.#sessions.add(session);
-    const { id, kinds, role, type, labels, maxConcurrent, prefetch } = this.#character;
+    const { id, kinds, role, type, group, labels, maxConcurrent, prefetch } = this.#character;
     const { clock, random } = session;
     const { swarm } = this.#habitat;
     const logger = this.#habitat.loggerOf(this.id);
+    const ofGroup = group === undefined ? {} : { group };
     const options = {
       ...{ id, kinds, maxConcurrent, prefetch },
+      ...ofGroup,
       ...(role === undefined ? {} : { role }),
       ...(type === undefined ? {} : { type }),
       labels,
@@ -103,9 +111,11 @@ export class AgentNode {
     );
     // A second agent on the connection, so that messages are bundled. It runs no tasks. The twin's is fenced, too.
     if (this.#hasCompany)
-      startAgent({ id: `${id}-company`, kinds: [], handler: this.#handler(session) }, deps).catch((error) => {
-        if (!(error instanceof WaggleError)) this.#habitat.escaped(this.id, error);
-      });
+      startAgent({ id: `${id}-company`, kinds: [], ...ofGroup, handler: this.#handler(session) }, deps).catch(
+        (error) => {
+          if (!(error instanceof WaggleError)) this.#habitat.escaped(this.id, error);
+        },
+      );
   }
 
   /** Every second agent. */
@@ -135,6 +145,8 @@ export class AgentNode {
   #ended(session: Session, error: unknown): void {
     if (error instanceof WaggleError && error.code === "WAGGLE_FENCED")
       this.#habitat.occurrences.note("agent-fenced");
+    else if (this.#mayBeForbidden && error instanceof WaggleError && error.code === "WAGGLE_FORBIDDEN")
+      this.#habitat.occurrences.note("agent-forbidden");
     else if (error !== undefined && !(error instanceof WaggleError)) this.#habitat.escaped(this.id, error);
     else if (error instanceof WaggleError && error.code !== "WAGGLE_UNREACHABLE")
       this.#habitat.found("agents-go-on", `${this.id} ended: ${error.message}`);

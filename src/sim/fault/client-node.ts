@@ -168,6 +168,10 @@ export class ClientNode {
         return await swarm.setPolicy(operation.patch);
       case "set-rate":
         return await swarm.setRate(operation.type, operation.patch);
+      case "set-grant":
+        return await swarm.setGrant(operation.group, operation.grant);
+      case "remove-grant":
+        return await swarm.removeGrant(operation.group);
       case "set-resource":
         return await swarm.setResource(operation.resource, {
           slots: operation.slots,
@@ -273,9 +277,13 @@ export class ClientNode {
   ): Promise<void> {
     const session = this.#session;
     this.#agent ??= swarm.agent({ id: `${this.id}-slots`, kinds: [], handler: () => undefined });
-    const agent = await this.#agent.catch((error: unknown) => {
+    const started = this.#agent;
+    const agent = await started.catch((error: unknown) => {
       this.#agent = undefined;
       throw error;
+    });
+    void agent.closed.then(() => {
+      if (this.#agent === started) this.#agent = undefined;
     });
     const slot = await agent.acquire(resources, {
       timeoutMs: ACQUIRE_MS,

@@ -4,8 +4,8 @@
 // An attempt ended by its own limit is excepted, because the message about its end may be lost. The journal decides
 // whether a limit ended the attempt. The leader counts a time-out from its decision, in journal time, and the agent
 // receives the assignment only after the batch is stored. But the agent also ends the handler by its own clock: after
-// that moment the time-out excuses no overlap. The same holds for an attempt that an operator revoked. Its agent hears
-// of the revocation with an answer to a heartbeat at the latest, or ends the handler with its lease.
+// that moment the time-out excuses no overlap. The same holds for an attempt that an operator revoked, or whose session
+// a grant forbids. Its agent hears of that after a heartbeat at the latest, or ends the handler with its lease.
 
 import type { AgentId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
@@ -27,11 +27,11 @@ interface Run extends Start {
   readonly startedMs: number;
 }
 
-/** An attempt closed by the journal at a limit of the attempt, or by an operator. */
+/** An attempt closed by the journal at a limit of the attempt, by an operator, or with a forbidden session. */
 export interface LimitReached {
   readonly task: string;
   readonly attempt: number;
-  readonly by: "timed-out" | "stalled" | "revoked";
+  readonly by: "timed-out" | "stalled" | "revoked" | "forbidden";
   /** Time-out of the task. */
   readonly timeoutMs: number;
   readonly agent: AgentId;
@@ -114,14 +114,15 @@ export class HandlerWatch {
     this.#habitat.found("one-handler-a-task", sentence);
   }
 
-  /** Whether a limit closed the attempt: the silence limit not too early, the time-out before the agent's clock, and a
-   *  revocation before the agent must have heard of it. */
+  /** Whether a limit closed the attempt. The silence limit counts if not too early, the time-out before the agent's
+   *  clock. A revocation, or the end of a forbidden session, counts until the agent must have heard of it. */
   #isOver({ task, attempt, startedMs, limitMs }: Run): boolean {
     const limit = this.#limitByAttempt.get(`${task}#${attempt}`);
     const { nowMs } = this.#habitat.engine;
     const ranMs = nowMs - startedMs;
     if (limit === undefined) return false;
-    if (limit.by === "revoked") return nowMs - limit.decidedMs < limits.leaseTtlMs * SLOW_MAX + SLACK_MS;
+    if (limit.by === "revoked" || limit.by === "forbidden")
+      return nowMs - limit.decidedMs < limits.leaseTtlMs * SLOW_MAX + SLACK_MS;
     return limit.by === "timed-out"
       ? ranMs < limit.timeoutMs * SLOW_MAX + SLACK_MS
       : ranMs > limitMs - SLACK_MS;

@@ -6,6 +6,7 @@
 // segment, because they were in flight. So every decided batch is noted, and found again by hash.
 
 import type { PendingBatch } from "../../coordinator/leader/writer.ts";
+import { departureErrors } from "../../core/decide-agent.ts";
 import { checkAfterTurn, checkInvariants } from "../../core/invariants.ts";
 import { Roll } from "../../core/roll.ts";
 import { Succession } from "../../core/succession.ts";
@@ -348,6 +349,8 @@ export class JournalTruth {
     if (occurrence !== undefined) occurrences.note(occurrence);
     if (event.type === "AgentLeft" && event.reason === "lapsed") this.onLapsed(event, before.decidedMs);
     if (event.type === "AttemptFailed") this.#noteFailed(event, before.decidedMs);
+    if (event.type === "AttemptFailed" || event.type === "TaskDeadLettered")
+      this.#noteForbidden(event, before.decidedMs);
     if (event.type !== "TermStarted") return;
     if (before.term > 0 && before.leader !== event.leader) occurrences.note("term-begun-by-another");
     if (before.term > 0 && this.#foreignSinceBatch > 1) occurrences.note("term-begun-among-foreign");
@@ -360,6 +363,16 @@ export class JournalTruth {
     const timeoutMs = this.state.taskById.get(event)?.spec.timeoutMs ?? Number.POSITIVE_INFINITY;
     if (by === "stalled" || by === "revoked" || (by === "timed-out" && latencyMs >= timeoutMs))
       this.onLimitReached({ task: taskKey(event), attempt, agent, by, timeoutMs, decidedMs });
+  }
+
+  /** The agent has not given the attempt up, and may learn later than another agent that the attempt has ended. */
+  #noteForbidden(
+    { attempt, agent, failure, ...ref }: EventOf<"AttemptFailed" | "TaskDeadLettered">,
+    decidedMs: number,
+  ): void {
+    if (failure.class !== "lost" || failure.error !== departureErrors.forbidden) return;
+    const task = taskKey(ref);
+    this.onLimitReached({ task, attempt, agent, by: "forbidden", timeoutMs: 0, decidedMs });
   }
 
   #noteFailOver(): void {
@@ -394,6 +407,7 @@ const occurrenceByTrim: Partial<Record<TrimReason, Occurrence>> = {
 
 function occurrenceOf(event: Event): Occurrence | undefined {
   if (event.type === "AgentLeft" && event.reason === "lapsed") return "agent-lost";
+  if (event.type === "AgentLeft" && event.reason === "forbidden") return "session-forbidden";
   if (event.type === "TaskAssigned") {
     const { decidedBy, ineligible } = event.receipt;
     if (decidedBy === "affinity") return "agent-of-an-affinity";

@@ -35,6 +35,8 @@ export const occurrenceNames = [
   "result-after-a-new-attempt",
   "agent-lost",
   "agent-fenced",
+  "session-forbidden",
+  "agent-forbidden",
   "agent-suspended",
   "hold-placed",
   "hold-probed",

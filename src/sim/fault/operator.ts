@@ -62,9 +62,12 @@ export class Operator {
   }
 
   async #putRight(swarm: Swarm, clock: Clock): Promise<void> {
+    const { groups } = this.#workload;
+    const anyAgent = groups.length === 0 ? {} : ({ agents: "open" } as const);
     const steps: (readonly [what: string, ask: () => Promise<unknown>])[] = [
       ["resume", () => swarm.resume()],
-      ["policy", () => swarm.setPolicy({ rules: "waggle", topN: null, budget: null })],
+      ["policy", () => swarm.setPolicy({ rules: "waggle", topN: null, budget: null, ...anyAgent })],
+      ...groups.map((group) => [`grant of ${group}`, () => swarm.removeGrant(group)] as const),
       ...types.map((type) => [`rate ${type}`, () => swarm.removeRate(type)] as const),
       ...projects.flatMap((project) => [
         [`resume ${project}`, () => swarm.resume(project)] as const,

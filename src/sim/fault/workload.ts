@@ -9,6 +9,7 @@ import type { AuditRetention } from "../../coordinator/compacting/segment-retent
 import type { KindPatch, PolicyPatch, ProjectPatch, RatePatch } from "../../core/settings-patch.ts";
 import { kind } from "../../ids.ts";
 import type { SeededRandom } from "../random.ts";
+import { drawGrants, drawGroup, drawGroups, type GrantOperation } from "./grants.ts";
 import { type Orders, payloadOf } from "./payload.ts";
 import type { Nodes } from "./schedule.ts";
 import { WALL_START_MS } from "./session.ts";
@@ -34,6 +35,7 @@ export type Operation = { readonly atMs: number; readonly client: string } & (
   | { readonly does: "set-kind"; readonly kind: string; readonly patch: KindPatch }
   | { readonly does: "set-policy"; readonly patch: PolicyPatch }
   | { readonly does: "set-rate"; readonly type: string; readonly patch: RatePatch }
+  | GrantOperation
   | { readonly does: "set-resource"; readonly resource: string; readonly slots: number }
   | {
       readonly does: "acquire";
@@ -64,6 +66,7 @@ export interface Character {
   readonly kinds: readonly string[];
   readonly role?: string;
   readonly type?: string;
+  readonly group?: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly maxConcurrent: number;
   readonly prefetch: number;
@@ -99,6 +102,8 @@ export interface Workload {
   readonly agents: readonly Character[];
   readonly clients: readonly ClientCharacter[];
   readonly operations: readonly Operation[];
+  /** Groups of agents that grants may bound; none in a seed without grants. */
+  readonly groups: readonly string[];
 }
 
 export const kinds = ["count", "outline", "review", "embed"];
@@ -129,9 +134,32 @@ export function drawWorkload(random: SeededRandom, untilMs: number): Workload {
     drawCoordinator(random.split(id), id),
   );
   const clients = names("k", 1 + shape.below(3)).map((id) => drawClient(random.split(id), id));
-  const agents = names("a", 3 + shape.below(18)).map((id) => drawAgent(random.split(id), id));
+  const grants = random.split("grants");
+  const groups = drawGroups(grants);
+  const agents = names("a", 3 + shape.below(18)).map((id) => ({
+    ...drawAgent(random.split(id), id),
+    ...(groups.length === 0 || id === MAID ? {} : groupOf(grants.split(id))),
+  }));
   const operations = new OperationDrawer(random.split("operations"), { clients, agents }).draw(untilMs);
-  return { coordinators, agents, clients, operations };
+  if (groups.length > 0)
+    operations.push(
+      ...drawGrants(grants, { of: groups, clients: idsOf(clients), names: grantNames, untilMs }),
+    );
+  return { coordinators, agents, clients, operations, groups };
+}
+
+const grantNames = {
+  kinds,
+  projects,
+  resources,
+  types,
+  roles: [ROLE],
+  labels: zones.map((zone) => `${LABEL}=${zone}`),
+};
+
+function groupOf(random: SeededRandom): Pick<Character, "group"> {
+  const group = drawGroup(random);
+  return group === undefined ? {} : { group };
 }
 
 function names(prefix: string, count: number): string[] {

@@ -90,6 +90,7 @@ export class World {
           habitat: this.habitat,
           watch: this.#handlers,
           random: random.split(`handlers/${character.id}`),
+          mayBeForbidden: workload.groups.length > 0,
         }),
     );
     this.truth.pending = () => this.#coordinators.flatMap(({ pending }) => pending);

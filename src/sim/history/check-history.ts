@@ -4,6 +4,7 @@
 
 import { checkAnswers } from "./check-answers.ts";
 import { checkCapacity } from "./check-capacity.ts";
+import { checkGrants } from "./check-grants.ts";
 import { checkHolds } from "./check-holds.ts";
 import { checkNeeds } from "./check-needs.ts";
 import { checkFreshness, checkPositions, KnownWhenSent } from "./check-positions.ts";
@@ -51,6 +52,7 @@ export function checkHistory(history: History, expectations: TaskExpectations): 
     ...checkCapacity(line),
     ...checkHolds(line),
     ...checkNeeds(line),
+    ...checkGrants(line),
     ...checkReadings(readings, line),
     ...checkFold(readings, line),
   ];

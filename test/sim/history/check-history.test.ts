@@ -383,6 +383,40 @@ describe("a violation planted on purpose", () => {
     expect(names({ journal: favoured })).toContain("P7 needs");
   });
 
+  it("a task, a session or slots beyond the grant in force", () => {
+    const grantOf = (grant: object) => ({ type: "GrantConfigured", group: "_", grant }) as unknown as Event;
+    const withGrant = (at: Event["type"], grant: object) =>
+      edited((event) => (event.type === at ? [grantOf(grant), event] : [event]));
+    const journal = withGrant("TaskAssigned", { projects: ["other"] });
+    expect(checkHistory({ ...recorded, journal }, { mustAllHaveEnded: false })).toContainEqual({
+      promise: "P7",
+      checker: "grants",
+      sentence: expect.stringContaining("but the grant of group _ excludes the project"),
+    });
+    expect(
+      names({ journal: withGrant("AgentJoined", { kinds: ["count"], maxConcurrent: 1 }) }),
+    ).not.toContain("P7 grants");
+    for (const grant of [{ kinds: [] }, { maxConcurrent: 0 }, { types: ["gpt"] }])
+      expect(names({ journal: withGrant("AgentJoined", grant) })).toContain("P7 grants");
+    const undeclared = edited((event) =>
+      event.type === "TermStarted"
+        ? [event, { type: "PolicyChanged", policy: { agents: "declared" } } as unknown as Event]
+        : [event],
+    );
+    expect(names({ journal: undeclared })).toContain("P7 grants");
+    const slots = { agent: "a1", incarnation: "a1-1", handle: "h1", resources: ["gpt"] };
+    const grantedSlots = [
+      { type: "AgentJoined", agent: "a1", incarnation: "a1-1", kinds: [], maxConcurrent: 1 },
+      grantOf({ resources: ["gpt"] }),
+      { type: "SlotGranted", ...slots },
+    ] as unknown as Event[];
+    expect(names({ journal: withAtEnd(grantedSlots) })).not.toContain("P7 grants");
+    const excluded = [...grantedSlots.slice(0, 1), grantOf({ resources: [] }), ...grantedSlots.slice(2)];
+    expect(names({ journal: withAtEnd(excluded) })).toContain("P7 grants");
+    const left = { type: "AgentLeft", agent: "a1", incarnation: "a1-1", reason: "forbidden" };
+    expect(names({ journal: withAtEnd([left as unknown as Event]) })).toContain("P7 grants");
+  });
+
   it("a program whose every call is refused, though the task was accepted", () => {
     const call = { kind: "call", node: "client", task: "default/waiting", sentMs: 0, heardMs: 1 } as const;
     const no: Observation = { ...call, refused: "WAGGLE_UNREACHABLE" };
