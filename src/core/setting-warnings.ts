@@ -12,6 +12,7 @@ export function policyWarnings(state: SwarmState, patch: PolicyPatch): readonly 
     ...budgetWarnings(state, patch.budget?.mode ?? state.policy.budget?.mode, patch),
     ...ownAlphaWarnings(state, patch),
     ...undeclaredWarnings(state, patch),
+    ...unansweredWarnings(state, patch),
   ];
   if (patch.rules === "lucio" && patch.topN === undefined && state.policy.topN === undefined)
     warnings.push(
@@ -46,6 +47,24 @@ function ownAlphaWarnings(
   const named = own.length === 1 ? first.resource : `${first.resource} and ${own.length - 1} more`;
   return [
     `resources with an α of their own keep it (${named}): resource set --alpha policy gives them the policy's`,
+  ];
+}
+
+/** Where security is strict, a question about a project is answered only at inboxes of its users. */
+function unansweredWarnings(
+  { projectById }: SwarmState,
+  { security }: Pick<PolicyPatch, "security">,
+): readonly string[] {
+  if (security !== "strict") return [];
+  const unnamed = [...projectById.values()].filter(({ settings }) => settings?.inboxUsers === undefined);
+  const [first] = unnamed;
+  if (first === undefined && projectById.size > 0) return [];
+  const { project = "PROJECT" } = first ?? {};
+  const of = first === undefined ? "any project" : `project ${project}`;
+  const more = unnamed.length > 1 ? ` and ${unnamed.length - 1} more` : "";
+  return [
+    `security is strict, and no inbox user is named for ${of}${more}: nobody gets an answer about it before ` +
+      `\`waggle project set ${project} --inbox-user NAME\``,
   ];
 }
 

@@ -640,6 +640,22 @@ describe("warnings beside a setting", () => {
     expect(warningsOf(turns, policy({ rules: "loco" }))).toEqual([]);
   });
 
+  it("warns that strict security answers nobody where no inbox user is named", () => {
+    const turns = new Turns();
+    const strict = policy({ security: "strict" });
+    expect(warningsOf(turns, strict)).toEqual([
+      expect.stringMatching(/for any project: .* set PROJECT --inbox/),
+    ]);
+    expect(warningsOf(turns, policy({ lambda: 1 }))).toEqual([]);
+    turns.turn(project({}, "acme"), project({}, "blue"), project({ inboxUsers: ["ann"] }, "red"));
+    expect(warningsOf(turns, strict)).toEqual([
+      expect.stringMatching(/project acme and 1 more: .* set acme /),
+    ]);
+    turns.turn(project({ inboxUsers: ["ann"] }, "acme"), project({ inboxUsers: ["bob"] }, "blue"));
+    expect(warningsOf(turns, strict)).toEqual([]);
+    expect(warningsOf(turns, policy({ security: "open" }))).toEqual([]);
+  });
+
   it("warns of unknown names, and suggests known names", () => {
     const turns = new Turns();
     turns.turn(project({}, "acme"), join("a1", { kinds: [kind("review")], agentType: "claude" }));
