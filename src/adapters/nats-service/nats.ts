@@ -2,11 +2,12 @@
 // carry no headers.
 
 import { createInbox, headers, type Msg, type NatsConnection } from "@nats-io/transport-node";
-import { InvalidMessageError, messageOf, UnreachableError } from "../../errors.ts";
-import { type NatsOptions, openNatsConnection } from "../../transport/nats.ts";
+import { ForbiddenError, InvalidMessageError, messageOf, UnreachableError } from "../../errors.ts";
+import { forbidden } from "../../protocol/forbidden.ts";
+import { type NatsOptions, openNatsConnection, violationIn } from "../../transport/nats.ts";
 import { checkOutgoing } from "../../transport/outgoing.ts";
 import { isValidPattern } from "../../transport/subject-index.ts";
-import type { Message, Subscription } from "../../transport/transport.ts";
+import type { Message, Subscription, Violation } from "../../transport/transport.ts";
 import type { ServiceWire } from "./micro-service.ts";
 import type { ServiceRequest } from "./serve-kind.ts";
 
@@ -18,7 +19,8 @@ export interface RequestWire extends ServiceWire {
    *  @throws InvalidMessageError for an invalid subject, or too large a request
    *  @throws UnreachableError while the connection is interrupted: nothing was sent */
   ask(subject: string, data: Uint8Array, handler: (answer: Answer) => void): Subscription;
-  /** Resolves when the server knows all subscriptions. */
+  /** Resolves when the server knows all subscriptions. @throws ForbiddenError when the server permits no requests on a
+   *  subject of `serve` */
   flush(): Promise<void>;
   /** Resolves when the connection ends for good, with the reason if it was not closed here. */
   readonly closed: Promise<Error | undefined>;
@@ -40,25 +42,34 @@ export async function openRequestWire(options: NatsOptions): Promise<RequestWire
   const connection = await openNatsConnection(options);
   const line = { isUp: true };
   void followStatus(connection, line, options);
+  let violation: Violation | undefined;
+  const noteViolation = (found: Violation) => {
+    violation ??= found;
+  };
   return {
     get maxPayloadBytes() {
       return connection.info?.max_payload ?? 0;
     },
     closed: connection.closed().then((reason) => reason ?? undefined),
-    flush: () => connection.flush(),
+    flush: async () => {
+      await connection.flush();
+      if (violation !== undefined) throw new ForbiddenError(forbidden(violation).message);
+    },
     publish: (subject, data, reply) =>
       connection.publish(subject, data, reply === undefined ? undefined : { reply }),
-    subscribe: (subject, handler) => subscribed(connection, subject, undefined, handler),
+    subscribe: (subject, handler) => subscribed(connection, subject, {}, handler),
     serve: (subject, queue, handler) => {
       if (!isValidPattern(subject))
         throw new InvalidMessageError(`not a subject: ${JSON.stringify(subject)}`);
-      return subscribed(connection, subject, queue, (message) => handler(requestOf(message)));
+      return subscribed(connection, subject, { queue, noteViolation }, (message) =>
+        handler(requestOf(message)),
+      );
     },
     ask: (subject, data, handler) => {
       checkOutgoing(subject, data, connection.info?.max_payload ?? Number.POSITIVE_INFINITY);
       if (!line.isUp) throw new UnreachableError("the connection to the server is interrupted");
       const reply = createInbox(options.inboxPrefix);
-      const answers = subscribed(connection, reply, undefined, (message) => handler(answerOf(message)));
+      const answers = subscribed(connection, reply, {}, (message) => handler(answerOf(message)));
       connection.publish(subject, data, { reply });
       return answers;
     },
@@ -93,13 +104,18 @@ function answerOf({ data, headers: fields }: Msg): Answer {
 function subscribed(
   connection: NatsConnection,
   subject: string,
-  queue: string | undefined,
+  {
+    queue,
+    noteViolation,
+  }: { readonly queue?: string; readonly noteViolation?: (violation: Violation) => void },
   handler: (message: Msg & Message) => void,
 ): Subscription {
   const subscription = connection.subscribe(subject, {
     ...(queue === undefined ? {} : { queue }),
     callback: (error, message) => {
-      if (error === null) handler(message as Msg & Message); // the status reports errors
+      if (error === null) return handler(message as Msg & Message);
+      const violation = violationIn(error); // the status reports all errors
+      if (violation !== undefined) noteViolation?.(violation);
     },
   });
   return { unsubscribe: () => subscription.unsubscribe() };
