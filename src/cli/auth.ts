@@ -227,9 +227,8 @@ function isOnlyOfGroup({ settings }: VerbContext, { name, group }: Credential): 
 
 function noteUntold({ output }: VerbContext, credential: Credential, told: Told | undefined): void {
   if (told?.ok !== false) return;
-  output.note(
-    `the leader was not told (${told.missing}): as an operator, run \`${grantCommandOf(credential)}\` later`,
-  );
+  output.note(`the leader does not know yet: ${told.missing}`);
+  output.note(`tell it later, as an operator: \`${grantCommandOf(credential)}\``);
 }
 
 const needed: Readonly<Record<Role, "group" | "project" | undefined>> = {
