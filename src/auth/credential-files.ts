@@ -68,6 +68,7 @@ export function writeCredentialFiles(
     swarm,
     ...(isCoordinator ? { tokenKeyFile: "./token.key", declarationsFile: `./${DECLARATIONS_FILE}` } : {}),
     ...(project === undefined ? {} : { project, projectOnly: true }),
+    ...(credential.role === "coordinator" ? {} : { queriesOnly: true }),
   });
   return {
     folder: own,

@@ -73,7 +73,8 @@ Examples:
 async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<ExitCode> {
   const { settings, logger, output, shell, signal } = context;
   const chosen = optionsOf(flags, shell.env);
-  const { nats, natsContext, credentials, inboxPrefix, insecure, dataFolder, project, user } = settings;
+  const { nats, natsContext, credentials, inboxPrefix, insecure, dataFolder, project, projectOnly, user } =
+    settings;
   const found = await findBroker({
     ...{ mode: "find-only", dataFolder, nats, natsContext, credentials, inboxPrefix, insecure },
     env: shell.env,
@@ -86,7 +87,7 @@ async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<E
     ...{ name: "waggle dashboard", signal, onError: (error) => logServerError(logger, error) },
   });
   logStatus(transport, { address: found.address, log: logger });
-  const swarm = await connect({ transport, swarm: settings.swarm, project, user, logger });
+  const swarm = await connect({ transport, swarm: settings.swarm, project, projectOnly, user, logger });
   const { name, version } = transport.server();
   const running = await startDashboard(
     {

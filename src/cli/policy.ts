@@ -226,7 +226,9 @@ function showCommand(program: Program): Command {
 
 async function show(context: VerbContext): Promise<ExitCode | undefined> {
   return await withSwarm(context, async (swarm) => {
-    const { policy, paused } = await ask(context, (options) => swarm.settings(options));
+    const { project, projectOnly } = context.settings;
+    const about = projectOnly ? { project } : {}; // the policy is part of every answer
+    const { policy, paused } = await ask(context, (options) => swarm.settings({ ...about, ...options }));
     const state: SettingLine = ["state", paused ? "paused: nothing is assigned" : "open"];
     context.output.datum({ paused, ...policy }, () =>
       settingLines(context, "policy", [state, ...linesOf(policy)]),

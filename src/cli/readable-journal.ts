@@ -6,6 +6,7 @@ import { isExport, openExport } from "../audit/export.ts";
 import { journalFolder } from "../broker/data-folder.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
+import { ForbiddenError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { listSegments, openFileJournalReader } from "../journal/file/reader.ts";
 import type { JournalReader } from "../journal/journal.ts";
@@ -23,6 +24,11 @@ export interface ReadableJournal {
 }
 
 const HEAD_BYTES = 64;
+
+/** For the credentials of all roles but coordinators. */
+const streamsForbidden =
+  "this user may ask coordinators, and may not read the journal's streams (queriesOnly in waggle.config.json). Use a " +
+  "coordinator's credential, or a file that `waggle export` wrote with it";
 
 /** @param target a folder or a file; undefined: the swarm's journal
  *  @throws UsageError without a journal; UnreachableError, BrokerError, JournalDamagedError, DamagedExportError */
@@ -77,6 +83,7 @@ async function openFolder(folder: string): Promise<ReadableJournal> {
 
 async function openStreams(context: VerbContext): Promise<ReadableJournal> {
   const { settings, shell } = context;
+  if (settings.queriesOnly) throw new ForbiddenError(streamsForbidden);
   const broker = await findBroker({ mode: "find-only", ...settings, env: shell.env });
   const connection = { ...connectionOf(broker, context), name: "waggle journal" };
   const bytesMax = wantedRoom(settings.retention.bytes);

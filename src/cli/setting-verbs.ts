@@ -74,7 +74,8 @@ export function listCommand<Of extends Table>(program: Program, noun: SettingNou
 async function list<Of extends Table>(context: VerbContext, noun: SettingNoun<Of>): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     const { aspects, key, stateOf, table } = noun;
-    const found = await ask(context, (options) => swarm.settings(options));
+    const about = aboutOf(context, table);
+    const found = await ask(context, (options) => swarm.settings({ ...about, ...options }));
     const state = stateOf === undefined ? [] : [{ head: "state" }];
     const shown = aspects.filter(({ isShown }) =>
       found[table].some((row) => isShown?.(row.settings) ?? true),
@@ -116,7 +117,8 @@ async function show<Of extends Table>(
     const about = noun.table === "projects" ? { project: name } : { name };
     const found = await ask(context, (options) => swarm.settings({ ...about, ...options }));
     const set: readonly RowOf<Of>[] = found[noun.table];
-    const status = noun.useOf && (await ask(context, (options) => swarm.status(options)));
+    const own = aboutOf(context, noun.table);
+    const status = noun.useOf && (await ask(context, (options) => swarm.status({ ...own, ...options })));
     const unset = set.length > 0 ? undefined : noun.whenUnset(name, found, status);
     if (unset instanceof WaggleError) throw unset;
     if (typeof unset === "string") {
@@ -134,6 +136,11 @@ async function show<Of extends Table>(
     }
     return exitCodes.ok;
   });
+}
+
+/** The whole swarm; its own project for a user who may not ask about more. */
+function aboutOf({ settings }: VerbContext, table: Table): { readonly project?: string } {
+  return settings.projectOnly && table === "projects" ? { project: settings.project } : {};
 }
 
 export interface Removal<Flags = object> {

@@ -74,6 +74,9 @@ export interface AskerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly aborts: Aborts;
+  /** Whether this user may ask on a subject. Other requests are refused here, before the server logs a violation.
+   *  Absent: the server alone decides. */
+  readonly mayAsk?: ((subject: string) => boolean) | undefined;
 }
 
 export class Asker {
@@ -152,7 +155,9 @@ export class Asker {
     bytes: Uint8Array,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<Answer<z.infer<Schema>>> {
-    const { transport, horizon, aborts } = this.#deps;
+    const { transport, horizon, aborts, mayAsk } = this.#deps;
+    if (mayAsk?.(question.subject) === false)
+      return { kind: "refused", refusal: forbidden({ operation: "publish", subject: question.subject }) };
     const knownWhenAsked = horizon.known;
     const changes = this.#changes;
     // Links no signal unless the caller has one: a controller costs as much as the rest of a small request.
@@ -199,7 +204,11 @@ export class Asker {
     const options = signal.aborted ? { cause: signal.reason } : {};
     if (kind === "command" && doubt !== undefined) return outcomeUnknown(doubt.why, options);
     if (kind === "query" && signal.aborted) return signal.reason;
-    if (this.#isClosed()) return new UnreachableError("The connection to the swarm is closed", options);
+    if (this.#isClosed())
+      return (
+        this.#deps.transport.closedBy ??
+        new UnreachableError("The connection to the swarm is closed", options)
+      );
     if (doubt?.isUnreadable) return unreadableAnswer(doubt.why, options);
     if (doubt !== undefined)
       return new UnreachableError(

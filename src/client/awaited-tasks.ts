@@ -11,7 +11,7 @@
 // ids, and requests go one at a time. A sweep asks for `awaitRefreshTasksMax` tasks.
 
 import type { Clock, Random } from "../clock.ts";
-import { UnreachableError, type WaggleError } from "../errors.ts";
+import type { WaggleError } from "../errors.ts";
 import { taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
@@ -137,14 +137,13 @@ export class AwaitedTasks {
     if (!task.hasListeners && task.acceptedAt === undefined) this.#drop(task);
   }
 
-  /** Ends every wait with UnreachableError. */
-  close(): void {
-    this.#closed.abort();
+  /** Ends every wait with the reason. Idempotent. */
+  close(reason: WaggleError): void {
+    this.#closed.abort(reason);
     this.#subscription.unsubscribe();
     for (const stop of this.#stops) stop();
     this.#cancelSweep?.();
-    const error = new UnreachableError("The connection to the swarm was closed; the task continues");
-    for (const task of this.#kept.all()) task.fail(error);
+    for (const task of this.#kept.all()) task.fail(reason);
     this.#kept.clear();
     this.#toAsk.clear();
   }
@@ -161,7 +160,7 @@ export class AwaitedTasks {
       return task;
     }
     if (this.#closed.signal.aborted) {
-      task.fail(new UnreachableError("The connection to the swarm is closed"));
+      task.fail(this.#closed.signal.reason);
       return task;
     }
     task.askedAtMs = this.#deps.clock.monotonicMs();

@@ -49,6 +49,9 @@ export interface ConnectOptions {
   readonly swarm?: string | undefined;
   /** Project of tasks that name no project. Default: WAGGLE_PROJECT, or `default`. */
   readonly project?: string | undefined;
+  /** True: this user may ask about `project` alone (`waggle auth add submitter` and `owner`). Other requests are refused
+   *  here with WAGGLE_FORBIDDEN, and the server logs no violation. Default: false. */
+  readonly projectOnly?: boolean | undefined;
   /** User of tasks that name no user. Default: WAGGLE_USER, or none. */
   readonly user?: string | undefined;
   /** Group of the agents of this connection, including the agent that acquires slots. Agents of a group share a
@@ -88,6 +91,7 @@ export async function connect(given?: ConnectOptions): Promise<Swarm> {
     ...(tracing === undefined ? {} : { tracing }),
     swarm: swarmId(swarm),
     project,
+    projectOnly: options.projectOnly,
     user,
     ...(options.group === undefined ? {} : { group: options.group }),
     codec: options.codec,
@@ -115,6 +119,7 @@ const readOptions = readerOf<ConnectOptions>(
       insecure: flag,
       swarm: text,
       project: projectName,
+      projectOnly: flag,
       user: userIdSchema,
       group: groupIdSchema,
       codec: payloadCodec,

@@ -3,9 +3,9 @@
 
 import { Observable } from "rxjs";
 import type { Aborts } from "../abort.ts";
-import { UnreachableError } from "../errors.ts";
+import { UnauthorizedError, UnreachableError } from "../errors.ts";
 
-/** Ends without an error when the connection is closed. */
+/** Ends without an error when the connection is closed, and with UnauthorizedError when the server has ended it. */
 export class ReadStream<Item> extends Observable<Item> implements AsyncIterable<Item> {
   readonly #reading: Reading<Item>;
 
@@ -14,6 +14,7 @@ export class ReadStream<Item> extends Observable<Item> implements AsyncIterable<
       const ended = begin(reading);
       const pump = async () => {
         for await (const item of reading.read(ended.signal)) subscriber.next(item);
+        requireAuthorized(reading.closed);
       };
       pump().then(
         () => subscriber.complete(),
@@ -32,7 +33,10 @@ export class ReadStream<Item> extends Observable<Item> implements AsyncIterable<
       next: async () => {
         try {
           const result = await items.next();
-          if (result.done === true) ended.abort();
+          if (result.done === true) {
+            ended.abort();
+            requireAuthorized(this.#reading.closed);
+          }
           return result;
         } catch (error) {
           ended.abort();
@@ -63,6 +67,12 @@ export interface Reading<Item> {
 /** @throws UnreachableError when the connection is closed already, because a closed connection is no end of a
  *    stream */
 function begin({ signal, closed, aborts }: Omit<Reading<unknown>, "read">): AbortController {
+  requireAuthorized(closed);
   if (closed.aborted) throw new UnreachableError("The connection to the swarm is closed");
   return aborts.linkedTo(signal, closed);
+}
+
+/** @throws UnauthorizedError when the server refuses the credentials, which it accepted before */
+function requireAuthorized({ reason }: AbortSignal): void {
+  if (reason instanceof UnauthorizedError) throw reason;
 }

@@ -2,7 +2,7 @@
 // unanswered tasks again. Owned by submitter.ts, which gives the overview.
 
 import type { Clock, Random } from "../clock.ts";
-import { UnreachableError, type WaggleError } from "../errors.ts";
+import type { WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { JournalPoint } from "../protocol/journal-point.ts";
 import { isPlainSubmitResponse } from "../protocol/quick-checks.ts";
@@ -100,14 +100,13 @@ export class SubmitQueue {
     this.#schedule();
   }
 
-  close(): void {
+  close(cause: WaggleError): void {
     this.#isClosed = true;
     this.#cancelPause?.();
     this.#givingUp?.cancel();
     for (const cancel of this.#turnedAway.values()) cancel();
     const groups = [this.#takeQueue(), ...this.#inFlight, ...this.#turnedAway.keys()];
     this.#turnedAway.clear();
-    const cause = new UnreachableError("The connection to the swarm was closed");
     for (const submission of groups.flat()) submission.giveUp(cause);
   }
 

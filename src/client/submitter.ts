@@ -5,7 +5,7 @@
 // its id and bytes over all retries, so accepting a task twice has the effect of accepting it once.
 
 import type { Aborts } from "../abort.ts";
-import { BackpressureError, InvalidMessageError } from "../errors.ts";
+import { BackpressureError, InvalidMessageError, type WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import type { AwaitedTask } from "./awaited-task.ts";
@@ -83,9 +83,9 @@ export class Submitter {
   }
 
   /** Ends pending submissions: sent tasks with an unknown outcome, the rest as not done. */
-  close(): void {
+  close(cause: WaggleError): void {
     this.#stopListening();
-    for (const queue of this.#queueByKey.values()) queue.close();
+    for (const queue of this.#queueByKey.values()) queue.close(cause);
     this.#queueByKey.clear();
     this.#newest = undefined;
   }

@@ -371,6 +371,8 @@ export interface SwarmDeps {
   readonly transport: Transport;
   readonly swarm: SwarmId;
   readonly project: string;
+  /** Whether this user may ask about `project` alone. Default false. */
+  readonly projectOnly?: boolean | undefined;
   readonly user: string | undefined;
   /** Group of agents that name no group. */
   readonly group?: string;
@@ -436,7 +438,9 @@ export class SwarmClient implements Swarm {
     const horizon = new Horizon(clock);
     const subjects = subjectsOf(deps.swarm);
     const aborts = this.#aborts;
-    const asker = new Asker({ transport, horizon, clock, random, aborts });
+    const own = deps.projectOnly === true ? `${subjects.prefix}.project.${deps.project}.` : undefined;
+    const mayAsk = own === undefined ? undefined : (subject: string) => subject.startsWith(own);
+    const asker = new Asker({ transport, horizon, clock, random, aborts, mayAsk });
     const shared = { transport, subjects, asker, horizon, clock, random, aborts };
     const reader = new JournalPages(asker, subjects);
 
@@ -522,6 +526,9 @@ export class SwarmClient implements Swarm {
     this.#stops = [
       () => heartbeats.unsubscribe(),
       horizon.onLoss((loss) => deps.logger.error({ err: loss }, "the journal lost acknowledged records")),
+      transport.onStatus((status) => {
+        if (status === "closed" && transport.closedBy !== undefined) this.#end(transport.closedBy);
+      }),
     ];
   }
 
@@ -769,15 +776,20 @@ export class SwarmClient implements Swarm {
   }
 
   async #close(): Promise<void> {
-    const reason = new UnreachableError("The connection to the swarm is closed");
+    const reason = new UnreachableError("The connection to the swarm is closed; submitted tasks go on");
     if (!this.#agents.isEmpty) await this.#agents.close(reason);
-    this.#closed.abort(reason);
     for (const stop of this.#stops) stop();
-    this.#submitter.close();
-    this.#awaited.close();
+    this.#end(reason);
     this.#progress.close();
     this.#chunkLogs.close();
     await this.#deps.onClose();
+  }
+
+  /** No answer and no outcome can arrive any more. Idempotent: the first reason counts. */
+  #end(reason: WaggleError): void {
+    this.#closed.abort(reason);
+    this.#submitter.close(reason);
+    this.#awaited.close(reason);
   }
 
   /** Reports to the caller's callback, or else to the log. */

@@ -5,6 +5,7 @@
 import { Observable } from "rxjs";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { StoryFold } from "../audit/story.ts";
+import { UnauthorizedError } from "../errors.ts";
 import type { Outcome, ProgressPush } from "../protocol/schemas.ts";
 import type { Event, FailureClass } from "../state/event.ts";
 import type { Receipt } from "../state/receipt.ts";
@@ -83,8 +84,9 @@ export function taskUpdates(task: NamedTask, deps: TaskUpdatesDeps): Observable<
       if (early !== undefined && early.attempt <= shownAttempt) early = undefined;
     };
     const stopAwaiting = awaited.onEnd((end) => {
-      if (end.kind === "failed" && deps.closed.aborted) subscriber.complete();
-      else if (end.kind === "failed") subscriber.error(end.error);
+      if (end.kind !== "failed") return;
+      if (deps.closed.aborted && !(end.error instanceof UnauthorizedError)) subscriber.complete();
+      else subscriber.error(end.error);
     });
     let stopFinishing = (): void => undefined;
     const pump = async () => {

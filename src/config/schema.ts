@@ -74,6 +74,12 @@ export const configSchema = z
       .describe(
         "Whether questions without --project are about `project` alone: for a user who may not ask about the whole swarm. Default: false.",
       ),
+    queriesOnly: z
+      .boolean("must be true or false")
+      .optional()
+      .describe(
+        "Whether this user may ask coordinators, but not read the journal's streams: `verify`, `export` and others then say so at once. Default: false.",
+      ),
     user: z
       .string(userSentence)
       .regex(NAME_PATTERN, userSentence)

@@ -35,6 +35,8 @@ export interface Settings {
   readonly project: string;
   /** Whether questions without `--project` are about `project` alone; only from the file. */
   readonly projectOnly: boolean;
+  /** Whether this user may not read the journal's streams; only from the file. */
+  readonly queriesOnly: boolean;
   readonly user: string;
   /** Absolute. */
   readonly dataFolder: string;
@@ -109,9 +111,12 @@ export const environmentVariables = {
 export type SettingName = keyof SettingNames;
 const settingNames = Object.keys(environmentVariables) as SettingName[];
 
+/** The rights of a credential, which `waggle auth` writes beside it. */
+type OnlyInFile = "projectOnly" | "queriesOnly";
+
 /** A source of settings: flags, environment or file. Paths are relative to `folder`. */
 interface Layer {
-  readonly values: Partial<Record<SettingName | "projectOnly", unknown>>;
+  readonly values: Partial<Record<SettingName | OnlyInFile, unknown>>;
   readonly folder: string;
   readonly nameOf: (name: SettingName) => string;
 }
@@ -132,9 +137,10 @@ interface ShownLayer extends Layer {
 export function loadSettings(sources: SettingsSources): Settings {
   const layers = settingLayers(sources);
   const settings = settingsOf(layers, sources.cwd);
-  const projectOnly = layers.some(({ values }) => values.projectOnly === true);
+  const isSaid = (name: OnlyInFile) => layers.some(({ values }) => values[name] === true);
+  const rights = { projectOnly: isSaid("projectOnly"), queriesOnly: isSaid("queriesOnly") };
   const insecure = sources.flags.insecure === true || permitsPlainSecrets(sources.env);
-  return { ...settings, projectOnly, insecure, user: settings.user ?? accountName() };
+  return { ...settings, ...rights, insecure, user: settings.user ?? accountName() };
 }
 
 /** The sources in order of precedence. */
@@ -189,7 +195,7 @@ function permitsPlainSecrets({ WAGGLE_INSECURE: said = "" }: SettingsSources["en
   throw new InvalidConfigError("WAGGLE_INSECURE: must be 1, or unset", { field: "WAGGLE_INSECURE" });
 }
 
-type SaidSettings = Omit<Settings, "user" | "insecure" | "projectOnly"> & {
+type SaidSettings = Omit<Settings, "user" | "insecure" | OnlyInFile> & {
   readonly user: string | undefined;
 };
 

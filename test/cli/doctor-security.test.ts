@@ -61,7 +61,7 @@ describe.runIf(server !== undefined)("doctor", () => {
     const port = String(await freePort());
     expect(await runIn(aShell({ cwd }), "auth", "init", "--port", port)).toMatchObject({ code: 0 });
     expect(await runIn(aShell({ cwd }), "auth", "add", "auditor")).toMatchObject({ code: 0 });
-    ended.push(await startProcess(binary, join(cwd, ".waggle/auth/nats-server.conf")));
+    ended.push((await startProcess(binary, join(cwd, ".waggle/auth/nats-server.conf"))).stop);
 
     for (const name of ["coordinator", "auditor"]) {
       const config = join(cwd, ".waggle/auth/credentials/default", name, "waggle.config.json");

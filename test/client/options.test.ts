@@ -575,6 +575,7 @@ const functions: Record<"connect" | "execHandler" | "httpHandler", Call<undefine
         codec: [null, 5, "aes", {}, { encode: 5, decode: 5 }],
         swarm: wrong.text,
         project: task.project,
+        projectOnly: wrong.flag,
         user: wrong.name,
         group: wrong.name,
         dataFolder: wrong.text,

@@ -124,7 +124,7 @@ describe("a handle", () => {
     const transport = test.hub.connect();
     const request = transport.request.bind(transport);
     transport.request = async (subject, ...rest) => {
-      if (subject.endsWith("query.journal")) await gate.opened;
+      if (subject.endsWith("query.events")) await gate.opened;
       return await request(subject, ...rest);
     };
     const slow = await connect({ swarm: "test", transport });
