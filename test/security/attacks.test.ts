@@ -16,7 +16,7 @@ import { swarmId } from "../../src/ids.ts";
 import { type Permissions, permissionsOf } from "../../src/protocol/permissions.ts";
 import { openNatsConnection, violationIn } from "../../src/transport/nats.ts";
 import { natsServersFor } from "../support/nats-server.ts";
-import { startProcess } from "../support/secured-server.ts";
+import { type SecuredServer, startProcess } from "../support/secured-server.ts";
 import { allows } from "../support/subject-recorder.ts";
 import { type Attack, type Attacker, attacks } from "./attacks.ts";
 
@@ -91,16 +91,16 @@ describe.each(natsServersFor("attacks on generated permissions"))("nats-server $
   describe.each(authModes)("in mode %s", (mode) => {
     let home: string;
     let folder: AuthFolder;
-    let stopServer: (() => Promise<void>) | undefined;
+    let server: SecuredServer | undefined;
 
     beforeAll(async () => {
       home = mkdtempSync(join(tmpdir(), "waggle-attacks-"));
       folder = authFolderOf(home);
       makeCredentials(folder, mode, await freePort());
-      stopServer = await startProcess(path, folder.serverConfig);
+      server = await startProcess(path, folder.serverConfig);
     });
     afterAll(async () => {
-      await stopServer?.();
+      await server?.stop();
       rmSync(home, { recursive: true, force: true });
     });
 

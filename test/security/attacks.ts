@@ -340,7 +340,15 @@ const projects = [
 ];
 
 const readers: readonly Attacker[] = ["operator", "auditor"];
+/** Questions about the whole swarm alone. */
+const wholeQueries = ["journal", "slots"];
 const swarmWide = [
+  ...each(["coordinator", ...readers], "publish", [
+    ...wholeQueries.map((what) => `${P}.project.x.query.${what}`),
+    ...wholeQueries.map((what) => `${P}.evil._.query.${what}`),
+    ...wholeQueries.map((what) => `${P}.project._.evil.${what}`),
+    `${P}.project._.query.evil`,
+  ]),
   ...each(readers, "publish", [
     acme.project("x", "submit"),
     ...verbsOfAgent.map((verb) => `${P}.agent.a.a1.${verb}`),

@@ -34,7 +34,8 @@ async function walk(workplace: Workplace, mode: string): Promise<RunningWaggle> 
   expect(commands.length).toBeLessThanOrEqual(8);
   for (const [program, ...args] of commands) {
     if (program === "nats-server") {
-      ended.push(await startProcess(server?.path ?? "", join(workplace.folder, args.at(-1) ?? "")));
+      const { stop } = await startProcess(server?.path ?? "", join(workplace.folder, args.at(-1) ?? ""));
+      ended.push(stop);
     } else if (args[0] === "up") {
       const coordinator = workplace.start(...args);
       await coordinator.says("leading");
