@@ -1101,8 +1101,6 @@ export const limits = {
   a2aConnectionsMax: 1_024,
   /** Events of one stream that wait for a slow reader. The last event has the whole result. */
   a2aWaitingEventsMax: 4_096,
-  /** Tasks whose context a server remembers; a client may ask with its own context again. */
-  a2aContextsMax: 10_000,
   /** A shorter token can be guessed. */
   a2aTokenCharactersMin: 16,
   /** Wait for the card of an agent. */

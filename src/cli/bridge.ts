@@ -85,8 +85,7 @@ Examples:
 async function bridgeSynadia(context: VerbContext, flags: SynadiaFlags): Promise<ExitCode> {
   const isWanted = wantedBy(flags);
   const { settings, logger, signal } = context;
-  if (flags.list === true)
-    return await listAgents(context, (agent) => agent.swarm !== settings.swarm && isWanted(agent));
+  if (flags.list === true) return await listAgents(context, isWanted);
   return await withSwarm(context, async (swarm) => {
     const wire = await openWire(context, `waggle-bridge-synadia-${systemRandom.id(8)}`);
     const bridge = new SynadiaBridge({
@@ -113,6 +112,14 @@ function wantedBy({ agent: agents, owner: owners }: SynadiaFlags): (agent: Forei
   return ({ agent, owner }) => (agents?.includes(agent) ?? true) && (owners?.includes(owner) ?? true);
 }
 
+/** @param foreign answers from outside of the swarm */
+function whyNone(answers: number, foreign: number): string {
+  if (answers === 0) return "no agent of the Synadia Agent Protocol has answered";
+  return foreign === 0
+    ? "only served kinds of this swarm have answered, and they are not adopted"
+    : "agents have answered, and none is of the given --agent and --owner";
+}
+
 const columns: readonly Column[] = [
   { head: "ID", whenNarrow: "whole" },
   { head: "AGENT" },
@@ -126,17 +133,18 @@ async function listAgents(
   context: VerbContext,
   isWanted: (agent: ForeignAgent) => boolean,
 ): Promise<ExitCode> {
-  const { output, logger } = context;
+  const { output, logger, settings } = context;
   const wire = await openWire(context, `waggle-bridge-list-${systemRandom.id(8)}`);
   try {
     const found = await findAgents(wire, systemClock);
     for (const why of found.leftOut) logger.warn(`an agent is left out: ${why}`);
-    const rows = found.agents.filter(isWanted).map((agent) => ({
+    const foreign = found.agents.filter(({ swarm }) => swarm !== settings.swarm);
+    const rows = foreign.filter(isWanted).map((agent) => ({
       ...{ id: agentIdFor(agent, new Set()), agent: agent.agent, owner: agent.owner, session: agent.session },
       ...{ subject: agent.promptSubject, instance: agent.instance },
     }));
     if (output.json) for (const row of rows) output.datum(row, () => "");
-    else if (rows.length === 0) output.note("no agent of the Synadia Agent Protocol has answered");
+    else if (rows.length === 0) output.note(whyNone(found.agents.length, foreign.length));
     else
       output.raw(
         renderTable(

@@ -33,8 +33,8 @@ The server starts without a swarm: calls fail with WAGGLE_UNREACHABLE until one 
 at 20,000 characters, and say so.
 
 Examples:
-  $ claude mcp add waggle -- waggle mcp --data-folder /path/to/.waggle
-  $ claude mcp add waggle -- waggle mcp --nats nats://127.0.0.1:4222 --read-only
+  $ claude mcp add swarm -- waggle mcp --data-folder /path/to/.waggle
+  $ claude mcp add swarm -- waggle mcp --nats nats://127.0.0.1:4222 --read-only
   $ waggle mcp --user claude --log-level info 2> mcp.log`;
 
 async function mcp(context: VerbContext, { readOnly = false }: McpFlags): Promise<ExitCode> {

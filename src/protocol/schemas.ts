@@ -1059,6 +1059,7 @@ export const acceptedTaskSchema = z.object({
   submittedIdx: idx,
   endedIdx: idx.optional(),
   agent: z.string().optional(),
+  attributes: z.record(z.string(), z.string()).optional().describe("absent: none, or no longer kept"),
 });
 export const taskStatusSchema = z.union([acceptedTaskSchema, codedErrorSchema]);
 export type TaskStatus = z.infer<typeof taskStatusSchema>;

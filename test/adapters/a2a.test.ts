@@ -215,6 +215,32 @@ describe("waggle serve a2a", () => {
     expect(page.tasks.every(({ status }) => status?.state === TaskState.TASK_STATE_COMPLETED)).toBe(true);
   });
 
+  it("lists tasks that came over A2A alone, page by page, of a context if asked to", async () => {
+    const ids: string[] = [];
+    for (const word of ["one", "two", "three"]) {
+      ids.push((await send(word, { contextId: "ctx" })).id);
+      await (await swarm.submit({ kind: "echo", payload: "not over A2A" })).result();
+    }
+    const status = TaskState.TASK_STATE_UNSPECIFIED;
+    const asked = { tenant: "", contextId: "ctx", status, pageSize: 2, statusTimestampAfter: undefined };
+    const first = await client.listTasks({ ...asked, pageToken: "" });
+    const second = await client.listTasks({ ...asked, pageToken: first.nextPageToken });
+    expect([first.totalSize, first.tasks.length, second.tasks.length, second.nextPageToken]).toEqual([
+      3,
+      2,
+      1,
+      "",
+    ]);
+    const listed = [...first.tasks, ...second.tasks];
+    expect(listed.map(({ id }) => id).sort()).toEqual(ids.sort());
+    expect(listed.every(({ contextId }) => contextId === "ctx")).toBe(true);
+    const all = await client.listTasks({ ...asked, contextId: "", pageSize: 100, pageToken: "" });
+    expect([all.totalSize, all.tasks.every(({ id }) => id.startsWith("a2a-"))]).toEqual([
+      all.tasks.length,
+      true,
+    ]);
+  });
+
   const post = async (body: string, headers: Record<string, string> = {}) =>
     await fetch(served.url, {
       method: "POST",
@@ -223,7 +249,7 @@ describe("waggle serve a2a", () => {
     });
 
   it.each([
-    ["no JSON", "{", -32602],
+    ["no JSON", "{", -32700],
     ["a list", "[]", -32602],
     ["another version of JSON-RPC", '{"jsonrpc":"1.0","id":1,"method":"GetTask"}', -32602],
     ["no parameters", '{"jsonrpc":"2.0","id":1,"method":"SendMessage"}', -32602],
@@ -248,7 +274,7 @@ describe("waggle serve a2a", () => {
   it("loses no task when it is killed: a server that is started again answers for it", async () => {
     const doomed = await serve("--kind", "echo");
     const before = await new ClientFactory().createFromUrl(doomed.url);
-    const request = message("wait b");
+    const request = message("wait b", { contextId: "kept" });
     const asked = before.sendMessage(request).catch((error: unknown) => error);
     await expect.poll(() => gates.has("wait b")).toBe(true);
     await doomed.process.kill("SIGKILL");
@@ -256,7 +282,8 @@ describe("waggle serve a2a", () => {
     const next = await serve("--kind", "echo");
     const after = await new ClientFactory().createFromUrl(next.url);
     const id = `a2a-${request.message.messageId}`;
-    expect((await after.getTask({ tenant: "", id })).status?.state).toBe(TaskState.TASK_STATE_WORKING);
+    const found = await after.getTask({ tenant: "", id });
+    expect([found.status?.state, found.contextId]).toEqual([TaskState.TASK_STATE_WORKING, "kept"]);
     const again = after.sendMessage(request);
     gates.get("wait b")?.();
     expect(textsIn((await again) as Task)).toEqual(["wait b"]);

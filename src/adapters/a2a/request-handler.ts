@@ -1,5 +1,5 @@
-// Answers the requests of A2A from the swarm: the tasks of A2A are tasks of the swarm. So a killed server loses
-// nothing, and several servers answer for one another. The server keeps only the contexts that clients named.
+// Answers the requests of A2A from the swarm: the tasks of A2A are tasks of the swarm, and attributes of a task say that
+// it came over A2A, and in which context. So a killed server loses nothing, and several servers answer for one another.
 
 import {
   type AgentCard,
@@ -27,11 +27,13 @@ import { nearMisses } from "../../state/near-miss.ts";
 import { type CardOptions, cardOf } from "./card.ts";
 import { feedOf } from "./task-feed.ts";
 import {
+  attributesFor,
   endedView,
   endStates,
   errorText,
   isOfA2a,
   type Named,
+  namedIn,
   payloadOf,
   stateFor,
   statesFor,
@@ -48,8 +50,6 @@ export class SwarmRequestHandler implements A2ARequestHandler {
   /** The served project: clients see no task of another project. */
   readonly #swarm: ProjectSwarm;
   readonly #card: CardOptions;
-  /** Contexts that clients named, of the latest tasks. */
-  readonly #contextById = new Map<string, string>();
 
   constructor(swarm: ProjectSwarm, card: CardOptions) {
     this.#swarm = swarm;
@@ -67,7 +67,8 @@ export class SwarmRequestHandler implements A2ARequestHandler {
   async sendMessage(request: SendMessageRequest, context: ServerCallContext): Promise<Task> {
     const { named, handle, rejected } = await this.#submit(request);
     if (handle === undefined) return rejected;
-    if (request.configuration?.returnImmediately === true) return await this.#view(named);
+    if (request.configuration?.returnImmediately === true)
+      return await this.#view(await this.#statusOf(named.id));
     const outcome = await coded(() => handle.outcome({ signal: goneOf(context) }));
     return endedView(named, outcome);
   }
@@ -89,21 +90,20 @@ export class SwarmRequestHandler implements A2ARequestHandler {
     const status = await this.#statusOf(id);
     if (endStates.has(stateFor(status.state)))
       throw new UnsupportedOperationError(`task ${id} has ended: ask for it with GetTask`);
-    const named = this.#named(id);
+    const named = namedIn(status);
     yield { payload: { $case: "task", value: viewOf(named, stateFor(status.state)) } };
     yield* feedOf(this.#swarm.task(id), named, goneOf(context));
   }
 
   async getTask({ id }: Params<"getTask">): Promise<Task> {
-    await this.#statusOf(id);
-    return await this.#view(this.#named(id));
+    return await this.#view(await this.#statusOf(id));
   }
 
   async cancelTask({ id }: Params<"cancelTask">): Promise<Task> {
-    await this.#statusOf(id);
+    const status = await this.#statusOf(id);
     const { state } = await coded(() => this.#swarm.cancel(id));
     if (state !== "cancelled") throw new TaskNotCancelableError(`task ${id} has ended before: ${state}`);
-    return viewOf(this.#named(id), TaskState.TASK_STATE_CANCELED);
+    return viewOf(namedIn(status), TaskState.TASK_STATE_CANCELED);
   }
 
   /** Without artifacts: GetTask has them. */
@@ -115,19 +115,15 @@ export class SwarmRequestHandler implements A2ARequestHandler {
   }: Params<"listTasks">): Promise<ListTasksResponse> {
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 100)
       throw new RequestMalformedError("pageSize must be a whole number from 1 to 100");
-    if (contextId !== "")
-      return { tasks: await this.#ofContext(contextId), nextPageToken: "", pageSize, totalSize: 0 };
     const wanted = status === TaskState.TASK_STATE_UNSPECIFIED ? {} : { state: statesFor(status) };
     if (wanted.state?.length === 0) return { tasks: [], nextPageToken: "", pageSize, totalSize: 0 };
     const page = await coded(() =>
       this.#swarm.taskPage({
-        ...{ kind: this.#card.kinds, limit: pageSize, ...wanted },
+        ...{ kind: this.#card.kinds, limit: pageSize, attributes: attributesFor(contextId), ...wanted },
         ...(pageToken === "" ? {} : { after: pageToken }),
       }),
     );
-    const tasks = page.tasks
-      .filter(({ task }) => isOfA2a(task))
-      .map(({ task, state }) => viewOf(this.#named(task), stateFor(state)));
+    const tasks = page.tasks.map((listed) => viewOf(namedIn(listed), stateFor(listed.state)));
     return { tasks, nextPageToken: page.next ?? "", pageSize, totalSize: page.total };
   }
 
@@ -162,9 +158,11 @@ export class SwarmRequestHandler implements A2ARequestHandler {
     const kind = this.#kindOf(message, metadata);
     const payload = payloadOf(message);
     const id = taskIdFor(message.messageId);
-    const named = this.#named(id, message.contextId);
+    const attributes = attributesFor(message.contextId);
+    const named = namedIn({ task: id, attributes });
     try {
-      const handle = await this.#swarm.submit({ kind, payload, id, stream: true }, { failFast: true });
+      const request = { kind, payload, id, attributes, stream: true };
+      const handle = await this.#swarm.submit(request, { failFast: true });
       return { named, handle, rejected: undefined };
     } catch (error) {
       if (!(error instanceof WaggleError) || notRejected.has(error.code)) throw codedError(error);
@@ -196,28 +194,12 @@ export class SwarmRequestHandler implements A2ARequestHandler {
     return status;
   }
 
-  async #view(named: Named): Promise<Task> {
-    const { state } = await this.#statusOf(named.id);
-    if (!endStates.has(stateFor(state))) return viewOf(named, stateFor(state));
+  async #view(status: AcceptedTaskStatus): Promise<Task> {
+    const named = namedIn(status);
+    const state = stateFor(status.state);
+    if (!endStates.has(state)) return viewOf(named, state);
     const handle = this.#swarm.task(named.id);
     return endedView(named, await coded(() => handle.outcome({ timeoutMs: limits.askTimeoutMs })));
-  }
-
-  async #ofContext(contextId: string): Promise<Task[]> {
-    const ids = [...this.#contextById].filter(([, of]) => of === contextId).map(([id]) => id);
-    return await Promise.all(ids.slice(-100).map((id) => this.#view({ id, contextId })));
-  }
-
-  /** A client's context of a task; a task without one is its own context. */
-  #named(id: string, given = ""): Named {
-    if (given !== "") {
-      this.#contextById.delete(id);
-      this.#contextById.set(id, given);
-      const [oldest] = this.#contextById.keys();
-      if (oldest !== undefined && this.#contextById.size > limits.a2aContextsMax)
-        this.#contextById.delete(oldest);
-    }
-    return { id, contextId: this.#contextById.get(id) ?? id };
   }
 }
 

@@ -119,6 +119,7 @@ async function answerRpc(body: string, { request, response, gone, handler, rpc }
   const version = String(request.headers[A2A_VERSION_HEADER.toLowerCase()] ?? "0.3");
   const context = new ServerCallContext({ requestedVersion: version, state: new Map([[GONE, gone]]) });
   const parsed = parsedBody(body);
+  if (parsed === undefined) return json(response, 200, NO_JSON);
   try {
     validateVersion(version, await handler.getAgentCard(), "JSONRPC");
   } catch (error) {
@@ -147,15 +148,18 @@ async function answerRpc(body: string, { request, response, gone, handler, rpc }
   response.end();
 }
 
-/** The document, or the text when it is no JSON: the transport answers with the error. */
+/** The document. As text if it is no object: the transport answers with the error. Undefined if it is no JSON. */
 function parsedBody(body: string): unknown {
   try {
     const value: unknown = JSON.parse(body);
     return typeof value === "object" && value !== null ? value : body;
   } catch {
-    return body;
+    return undefined;
   }
 }
+
+/** The transport of the SDK has no code for this. */
+const NO_JSON = { jsonrpc: "2.0", id: null, error: { code: -32700, message: "the request is no JSON" } };
 
 /** A comment of the stream: proxies and clients give up a silent connection, some after a minute. */
 const SIGN_OF_LIFE = ": \n\n";

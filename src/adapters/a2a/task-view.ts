@@ -40,6 +40,18 @@ export interface Named {
   readonly contextId: string;
 }
 
+const CONTEXT = "a2a-context";
+
+/** Attributes of a task, by which it is found again. @param contextId empty: of its own */
+export function attributesFor(contextId: string): Readonly<Record<string, string>> {
+  return { protocol: "a2a", ...(contextId === "" ? {} : { [CONTEXT]: contextId }) };
+}
+
+/** A task without a context is a context of its own. */
+export function namedIn({ task: id, attributes }: Pick<ListedTask, "task" | "attributes">): Named {
+  return { id, contextId: attributes?.[CONTEXT] ?? id };
+}
+
 const stateByState: Readonly<Record<ListedTask["state"], TaskState>> = {
   queued: TaskState.TASK_STATE_SUBMITTED,
   delayed: TaskState.TASK_STATE_SUBMITTED,

@@ -13,6 +13,7 @@ import type { Needs } from "../../state/needs.ts";
 import type { SwarmState } from "../../state/state.ts";
 import { codedError, notYetRead, unknownTask } from "../requests/answers.ts";
 import { rowsWithin } from "./fitting.ts";
+import { attributesIn } from "./task-scan.ts";
 
 /** Finds the project of a task. The project of an unknown task stays `_`. */
 export function taskNamed(state: SwarmState, project: ProjectId, task: TaskId): Decoded<TaskRef> {
@@ -47,7 +48,7 @@ export function taskStatusOf(state: SwarmState, ref: TaskRef, isStale: boolean):
   if (ended !== undefined) {
     const { project, user, kind, round, attempts, submittedIdx, endedIdx, agent } = ended;
     const what = { task, project, user, kind, state: ended.state, round, attempts, submittedIdx, endedIdx };
-    return { ...head, ...what, ...(agent === undefined ? {} : { agent }) };
+    return { ...head, ...what, ...(agent === undefined ? {} : { agent }), ...attributesIn(ended) };
   }
   const row = state.taskById.get(ref);
   if (row === undefined) return isStale ? notYetRead(task, state.idx) : unknownTask(task);
@@ -63,6 +64,7 @@ export function taskStatusOf(state: SwarmState, ref: TaskRef, isStale: boolean):
     attempts: row.attempt,
     submittedIdx: row.submittedIdx,
     ...(row.open === undefined ? {} : { agent: row.open.agent }),
+    ...attributesIn(row),
   };
 }
 

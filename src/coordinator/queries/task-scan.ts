@@ -279,7 +279,7 @@ function listed(task: TaskRow | EndedTask, now: Instant): ListedTask {
   };
 }
 
-function attributesIn(task: TaskRow | EndedTask): Pick<ListedTask, "attributes"> {
+export function attributesIn(task: TaskRow | EndedTask): Pick<ListedTask, "attributes"> {
   if (!("endedAt" in task))
     return task.spec.attributes === undefined ? {} : { attributes: { ...task.spec.attributes } };
   return task.attributes === undefined ? {} : { attributes: JSON.parse(task.attributes) };
