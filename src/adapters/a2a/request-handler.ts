@@ -1,5 +1,5 @@
-// Answers the requests of A2A from the swarm: the tasks of A2A are tasks of the swarm, and attributes of a task say that
-// it came over A2A, and in which context. So a killed server loses nothing, and several servers answer for one another.
+// Answers the requests of A2A from the swarm: the tasks of A2A are tasks of the swarm. Attributes of a task say that it
+// came over A2A, and in which context. So a killed server loses nothing, and several servers answer for one another.
 
 import {
   type AgentCard,
