@@ -24,18 +24,8 @@ export async function openSwarm({
   logger,
   signal,
 }: Pick<VerbContext, "settings" | "signal"> & Partial<Pick<VerbContext, "logger">>): Promise<Swarm> {
-  const {
-    nats,
-    natsContext,
-    credentials,
-    inboxPrefix,
-    insecure,
-    swarm,
-    project,
-    projectOnly,
-    user,
-    dataFolder,
-  } = settings;
+  const { nats, natsContext, credentials, inboxPrefix, insecure, dataFolder } = settings;
   const server = { nats, natsContext, credentials, inboxPrefix, insecure, dataFolder };
-  return await connect({ ...server, swarm, project, projectOnly, user, logger, signal });
+  const { swarm, project, projectOnly, queriesOnly, user } = settings;
+  return await connect({ ...server, swarm, project, projectOnly, queriesOnly, user, logger, signal });
 }

@@ -52,6 +52,9 @@ export interface ConnectOptions {
   /** True: this user may ask about `project` alone (`waggle auth add submitter` and `owner`). Other requests are refused
    *  here with WAGGLE_FORBIDDEN, and the server logs no violation. Default: false. */
   readonly projectOnly?: boolean | undefined;
+  /** True: this user may not read the journal's streams, and `replayAssignment` asks coordinators at once (all roles of
+   *  `waggle auth` but coordinator). Default: false. */
+  readonly queriesOnly?: boolean | undefined;
   /** User of tasks that name no user. Default: WAGGLE_USER, or none. */
   readonly user?: string | undefined;
   /** Group of the agents of this connection, including the agent that acquires slots. Agents of a group share a
@@ -120,6 +123,7 @@ const readOptions = readerOf<ConnectOptions>(
       swarm: text,
       project: projectName,
       projectOnly: flag,
+      queriesOnly: flag,
       user: userIdSchema,
       group: groupIdSchema,
       codec: payloadCodec,
@@ -156,7 +160,7 @@ async function openWire(options: ConnectOptions, settings: ProgramSettings, logg
   return {
     transport: opened,
     agentConnection: { kind: "transport", transport: opened, standIn },
-    openJournal: journalOpener(found, settings),
+    ...(options.queriesOnly === true ? {} : { openJournal: journalOpener(found, settings) }),
     onClose: () => opened.close(),
   };
 }

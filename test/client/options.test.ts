@@ -576,6 +576,7 @@ const functions: Record<"connect" | "execHandler" | "httpHandler", Call<undefine
         swarm: wrong.text,
         project: task.project,
         projectOnly: wrong.flag,
+        queriesOnly: wrong.flag,
         user: wrong.name,
         group: wrong.name,
         dataFolder: wrong.text,

@@ -112,8 +112,8 @@ export class SecuredSwarm {
 
   /** The SDK, as the holder's programs use it. */
   async connect(name: string, group?: string): Promise<Swarm> {
-    const { nats, credentials, inboxPrefix, project, projectOnly } = this.settingsOf(name);
-    const scope = group === undefined ? { project, projectOnly } : { group };
+    const { nats, credentials, inboxPrefix, project, projectOnly, queriesOnly } = this.settingsOf(name);
+    const scope = group === undefined ? { project, projectOnly, queriesOnly } : { group };
     return await connect({ nats, credentials, inboxPrefix, swarm, ...scope, user: "ann" });
   }
 
