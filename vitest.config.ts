@@ -30,6 +30,7 @@ export const longSuites = [
   "test/ground/three-oldest.test.ts",
   "test/ground/three-newest.test.ts",
   "test/security/violations.test.ts",
+  "test/security/expired.test.ts",
 ];
 
 /** Searches over many seeds, in virtual time: they compute, and no real time decides what they find. */
