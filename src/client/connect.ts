@@ -49,8 +49,8 @@ export interface ConnectOptions {
   readonly swarm?: string | undefined;
   /** Project of tasks that name no project. Default: WAGGLE_PROJECT, or `default`. */
   readonly project?: string | undefined;
-  /** True: this user may ask about `project` alone (`waggle auth add submitter` and `owner`). Other requests are refused
-   *  here with WAGGLE_FORBIDDEN, and the server logs no violation. Default: false. */
+  /** True: this user may ask about `project` alone (`waggle auth add submitter` and `owner`). Other requests are
+   *  refused here with WAGGLE_FORBIDDEN, and the server logs no violation. Default: false. */
   readonly projectOnly?: boolean | undefined;
   /** True: this user may not read the journal's streams, and `replayAssignment` asks coordinators at once (all roles of
    *  `waggle auth` but coordinator). Default: false. */

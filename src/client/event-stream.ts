@@ -32,6 +32,7 @@ export interface EventsOptions {
 }
 
 /** Events of the journal in order, each once. Ends without an error when the connection is closed. Errors with
- *  UnauthorizedError when the server refuses credentials that it accepted before. Errors with InvalidMessageError when `from` is a batch beyond the journal's end. Errors with NoLeaderError or UnreachableError
- *  when the journal cannot be read, and with JournalDamagedError or LossError when the journal is inconsistent. */
+ *  UnauthorizedError when the server refuses credentials that it accepted before. Errors with InvalidMessageError when
+ *  `from` is a batch beyond the journal's end. Errors with NoLeaderError or UnreachableError when the journal cannot be
+ *  read, and with JournalDamagedError or LossError when the journal is inconsistent. */
 export class EventStream<Of extends BareEvent = BareEvent> extends ReadStream<JournaledEvent<Of>> {}

@@ -1,7 +1,7 @@
 // Replies to others, on a live coordinator where security is strict. A server permits any reply subject, so the leader
-// must refuse: agents of group a and users of project x name inboxes and subjects of others. Each attack is counted, and
-// nothing is delivered; a witness hears the whole account. With `security: open` the inboxes are reached, so the test
-// would notice a missing check.
+// must refuse: agents of group a and users of project x name inboxes and subjects of others. Each attack is counted,
+// and nothing is delivered; a witness hears the whole account. With `security: open` the inboxes are reached, so the
+// test would notice a missing check.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
