@@ -194,6 +194,8 @@ class Nats:
                 except WaggleError:
                     pause = min(2.0, pause * 2)
                     continue
+                for _, box in list(self.waiting.values()):
+                    box.put(None)  # requests that were on the way are repeated at once
                 for notify in list(self.on_connected):
                     notify()
                 break
