@@ -448,7 +448,7 @@ describe("waggle agent --a2a", () => {
   });
 
   it.each([
-    ["no agent of A2A 1.0 answers at", ["--a2a", "http://127.0.0.1:9/"]],
+    ["fetch failed (bad port)", ["--a2a", "http://127.0.0.1:9/"]],
     ["must be like http://host:port", ["--a2a", "somewhere"]],
     ["--skill SKILL and --token-file FILE need --a2a URL", ["--exec", "cat", "--skill", "x"]],
     ["exclude each other", ["--exec", "cat", "--a2a", "http://127.0.0.1:9/"]],

@@ -70,7 +70,9 @@ export async function openA2aAgent(options: A2aAgentOptions): Promise<Handler> {
   } catch (cause) {
     signal.throwIfAborted();
     const where = new URL(AGENT_CARD_PATH, url.endsWith("/") ? url : `${url}/`).href;
-    throw new InvalidConfigError(`no agent of A2A 1.0 answers at ${where}: ${messageOf(cause)}`, {
+    const behind = cause instanceof Error ? cause.cause : undefined; // `fetch failed` alone says nothing
+    const why = behind === undefined ? messageOf(cause) : `${messageOf(cause)} (${messageOf(behind)})`;
+    throw new InvalidConfigError(`no agent of A2A 1.0 answers at ${where}: ${why}`, {
       field: "--a2a",
       cause,
     });

@@ -118,8 +118,8 @@ export class ToolProcess implements Transport {
     try {
       process.kill(-pid, signal);
     } catch (error) {
-      // ESRCH: the whole group is gone; EPERM: the rest of the group runs as another user
-      this.onerror?.(error as Error);
+      // ESRCH: the whole group is gone, as after every end. EPERM: the rest of the group runs as another user.
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") this.onerror?.(error as Error);
     }
   }
 }
