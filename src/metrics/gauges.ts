@@ -114,8 +114,8 @@ export class Gauges {
     journalBytes.with({}).set(view.journalBytes);
     if (view.journalBytesMax !== undefined) journalBytesMax.with({}).set(view.journalBytesMax);
     if (view.process === undefined) return;
-    loopLag.with({ quantile: "0.99" }).set(view.process.loopLagP99Ms / 1000);
-    loopLag.with({ quantile: "1" }).set(view.process.loopLagMaxMs / 1000);
+    loopLag.with({ statistic: "p99" }).set(view.process.loopLagP99Ms / 1000);
+    loopLag.with({ statistic: "max" }).set(view.process.loopLagMaxMs / 1000);
     heapUsed.with({}).set(view.process.heapUsedBytes);
   }
 
@@ -309,8 +309,8 @@ function gaugesIn(registry: Registry, byAgent: boolean) {
     journalBytesMax: gauge("waggle_journal_limit_bytes", "Largest size of the journal"),
     loopLag: gauge(
       "waggle_event_loop_lag_seconds",
-      "How much later than due the event loop ran a timer, in the last 10 to 20 s; quantile 1 is the longest",
-      "quantile",
+      "How much later than due the event loop ran a timer, in the last 10 to 20 s",
+      "statistic",
     ),
     heapUsed: gauge("waggle_heap_used_bytes", "Heap of JavaScript in use, part of the resident memory"),
     standbys: gauge("waggle_standbys", "Standbys that the leader heard lately"),
