@@ -235,6 +235,10 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await page.getByRole("listitem").filter({ hasText: "needy" }).waitFor();
     expect(await page.getByRole("searchbox", { name: "attribute" }).inputValue()).toBe("ticket=OPS-17");
     const field = page.getByRole("searchbox", { name: "attribute" });
+    await field.fill("OPS-17");
+    await field.press("Enter");
+    await page.getByText("attribute: must be name=value").waitFor();
+    expect(await page.getByRole("button", { name: "Cancel all…" }).count()).toBe(0);
     await field.fill("ticket=none");
     // Drawn again with new counts meanwhile: what was typed stays.
     await swarm.submit({ id: "meanwhile", kind: "another-unserved" });
@@ -244,7 +248,7 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await field.press("Enter");
     await page.getByText("No task matches").waitFor();
     for (const id of ["needy", "meanwhile"]) await swarm.cancel(id);
-    expect(complaints).toEqual([]);
+    expect(complaints.filter((each) => !each.includes("400"))).toEqual([]); // the browser notes the refusal
     await context.close();
   });
 

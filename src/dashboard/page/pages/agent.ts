@@ -98,7 +98,7 @@ function figures(agent: AgentRow): View {
   return html`<div class="card tiles">
     ${tile({ label: "In flight", value: `${agent.inFlight} / ${agent.maxConcurrent}`, sub: agent.prefetch > 0 ? `and ${agent.prefetch} prefetched at most` : "slots" })}
     ${tile({ label: "Success", value: percent(success), sub: agent.reported?.successRate === undefined ? "observed" : `it says ${percent(agent.reported.successRate)}`, tone: success < 0.5 ? "bad-text" : "" })}
-    ${tile({ label: "Score", value: agent.score === undefined ? "–" : agent.score.toFixed(2), sub: "at its newest assignment" })}
+    ${tile({ label: "Score", value: agent.score === undefined ? "–" : agent.score.toFixed(2), sub: "newest assignment" })}
     ${tile({ label: "Share", value: percent(agent.share), sub: `${whole(agent.assigned)} assignments` })}
     ${tile({ label: "Completed", value: whole(agent.completed), sub: "attempts in total" })}
     ${tile({ label: "Heartbeat", value: agent.silentMs === undefined ? "–" : duration(agent.silentMs), sub: "ago" })}

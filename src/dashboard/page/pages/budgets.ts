@@ -15,7 +15,7 @@ export function BudgetsPage(): View {
   if (refused.value !== undefined) return refusedView("Budgets", refused.value.message);
   const budgets = data.value;
   return html`
-    ${head({ title: "Budgets", note: "Tokens in a rolling window: what was spent returns when the window has passed. Rates of agent types" })}
+    ${head({ title: "Budgets", note: "Tokens of projects in a rolling window, which return when the window has passed; rates of agent types" })}
     ${budgets === undefined ? html`<div class="card">${loading("Loading budgets")}</div>` : lists(budgets)}
   `;
 }

@@ -77,7 +77,7 @@ export function EventsPage(): View {
       note:
         state === undefined
           ? "…"
-          : `Batch ${whole(state.lastIdx)}; the journal keeps all since ${whole(state.firstIdx)}; ${figure(state.perSecond)} events per second. Confirmations of agents are shown by type or agent`,
+          : `Batch ${whole(state.lastIdx)}; the journal keeps all since ${whole(state.firstIdx)}; ${figure(state.perSecond)} events per second. Filter by type or agent to see confirmations of agents`,
       side: html`<button type="button" class="button" aria-pressed=${String(isPaused.value)} onClick=${pause}>
         ${isPaused.value ? `Go on${held.value.length > 0 ? `, ${whole(held.value.length)} new` : ""}` : "Pause"}
       </button>`,

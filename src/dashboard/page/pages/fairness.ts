@@ -4,7 +4,7 @@
 import { h } from "preact";
 import type { Fairness, FairnessProject, FairnessUser } from "../../wire.ts";
 import { useDashboard } from "../context.ts";
-import { duration, percent, whole } from "../format.ts";
+import { counted, duration, percent, whole } from "../format.ts";
 import { PauseButton } from "../pause-button.ts";
 import { href } from "../router.ts";
 import { html, type View } from "../ui/html.ts";
@@ -116,7 +116,7 @@ function optional(ms: number | undefined): string {
 function deficitText(deficit: number): string {
   const points = Math.round(deficit * 100);
   if (points === 0) return "even";
-  return points > 0 ? `${points} points short` : `${-points} points over`;
+  return points > 0 ? `${counted(points, "point")} short` : `${counted(-points, "point")} over`;
 }
 
 function past({ past: { times, shares } }: Fairness): View {

@@ -55,7 +55,7 @@ function resourceView(row: ResourceRow, windowMs: number): View {
       <span class="grow"></span><span class="muted small">limit set by</span>${h(Command, { text: setBy })}
     </div>
     <div class="bar-row" style=${{ margin: "12px 0 14px" }}>
-      ${bar([{ share: slots === 0 ? 0 : inUse / slots, tone: isFull ? "warn" : "accent" }], `${inUse} of ${slots} slots in use`)}
+      ${bar([{ share: slots === 0 ? 0 : inUse / slots, tone: isFull && waiting > 0 ? "warn" : "accent" }], `${inUse} of ${slots} slots in use`)}
       <span class="nowrap"><strong>${whole(inUse)}</strong> of ${whole(slots)} slots</span>
     </div>
     <dl class="figures">

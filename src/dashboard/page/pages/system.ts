@@ -4,7 +4,7 @@
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
 import type { ProcessView, System } from "../../wire.ts";
-import { bytes, count, counted, dateTime, duration, whole } from "../format.ts";
+import { bytes, count, counted, dateTime, duration, whole, window } from "../format.ts";
 import { Command } from "../ui/command.ts";
 import { html, type View } from "../ui/html.ts";
 import { StateChart } from "../ui/state-chart.ts";
@@ -146,11 +146,11 @@ type Fact = readonly [name: string, value: View | undefined];
 
 function processFacts(of: ProcessView): readonly Fact[] {
   const { windowMs, loopLagP99Ms, loopLagMaxMs, rssBytes, heapUsedBytes, heapTotalBytes } = of;
-  const window = `Of the last ${duration(windowMs)} to ${duration(2 * windowMs)}`;
+  const within = `Of the last ${duration(windowMs)} to ${duration(2 * windowMs)}`;
   return [
     [
       "Loop lag p99, max",
-      html`<span title=${window}>${duration(loopLagP99Ms)}, ${duration(loopLagMaxMs)}</span>`,
+      html`<span title=${within}>${duration(loopLagP99Ms)}, ${duration(loopLagMaxMs)}</span>`,
     ],
     ["Memory", `${bytes(rssBytes)}; heap ${bytes(heapUsedBytes)} of ${bytes(heapTotalBytes)}`],
   ];
@@ -173,6 +173,11 @@ function spoken(name: string): string {
     .replace(/([a-z])([A-Z])/g, "$1 $2")
     .replaceAll("-", " ")
     .toLowerCase();
+}
+
+/** `86400000 ms (1d)`: the value as it is set, and for people. */
+function valueText(setting: string, value: string): string {
+  return setting.endsWith("Ms") && /^\d+$/.test(value) ? `${value} ms (${window(Number(value))})` : value;
 }
 
 function Settings({ settings }: Pick<System, "settings">): View {
@@ -210,13 +215,16 @@ function Settings({ settings }: Pick<System, "settings">): View {
                 }) => html`<div class="stack"><span class="strong">${setting}</span>
                   <span class="muted small break">${area}${name === undefined ? "" : ` ${name}`}</span></div>`,
               },
-              { title: "Value", cell: ({ value }) => html`<span class="break">${value}</span>` },
+              {
+                title: "Value",
+                cell: ({ setting, value }) => html`<span class="break">${valueText(setting, value)}</span>`,
+              },
               {
                 title: "Origin",
                 rank: "mid",
                 cell: ({ origin }) => html`<span class="muted">${origin}</span>`,
               },
-              { title: "Changed by", rank: "wide", cell: ({ command }) => h(Command, { text: command }) },
+              { title: "In a terminal", rank: "wide", cell: ({ command }) => h(Command, { text: command }) },
             ],
           })
     }

@@ -36,7 +36,7 @@ function positionView({ project, user, task, waiting, next }: NonNullable<WaitVi
     ${starvationLimit !== undefined && starvationLimit > 0 && html`<span class="muted">waited ${Math.round(waited)} of ${Math.round(starvationLimit)} before it goes first</span>`}
   </li>`;
   return html`<ul class="findings">
-    ${place("Its project's turn:", project)} ${place("its user's turn:", user)} ${place("the task:", task)}
+    ${place("Its project's turn:", project)} ${place("Its user's turn:", user)} ${place("The task's turn:", task)}
     <li>
       <span class="muted">${counted(waiting, "task")} in its queue.</span>
       ${next !== undefined && html`<span class="muted">Next is</span> <a href=${href(["tasks", next.project, next.task])}>${next.task}</a>`}

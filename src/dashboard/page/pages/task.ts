@@ -64,13 +64,17 @@ function noteOf({ task, submittedAt }: TaskDetail): string {
   return `${task.kind} of ${task.user} in ${task.project}${round}${when}`;
 }
 
+function isLive(state: TaskDetail["task"]["state"]): boolean {
+  return state === "queued" || state === "delayed" || state === "assigned" || state === "running";
+}
+
 function outcome({ task, deadLetterReason, attempts: all }: TaskDetail): View {
   const last = all.at(-1);
   const isBad = task.state === "failed" || task.state === "dead-lettered";
   return html`<div class="row">
     ${taskBadge(task.state)}
     ${task.agent !== undefined && html`<span class="muted">at <a href=${href(["agents", task.agent])}>${task.agent}</a></span>`}
-    <span class="muted">for ${duration(task.ageMs)}</span>
+    <span class="muted">${isLive(task.state) ? `for ${duration(task.ageMs)}` : `${duration(task.ageMs)} ago`}</span>
     ${deadLetterReason !== undefined && plainBadge(deadLetterReason.replaceAll("-", " "), "bad")}
     ${isBad && last?.error !== undefined && html`<span class="error-text">${last.error}</span>`}
   </div>`;

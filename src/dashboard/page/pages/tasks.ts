@@ -127,7 +127,8 @@ function FilterBar({ counts }: { readonly counts: TaskCounts | undefined }): Vie
     ${select({ name: "agent", any: "Any agent", values: counts?.agents, filters, choose })}
     <input
       type="search"
-      placeholder="Attribute: name=value"
+      placeholder="name=value"
+      title="An attribute of the task"
       aria-label="attribute"
       value=${attribute.value}
       onInput=${(event: InputEvent) => (attribute.value = (event.target as HTMLInputElement).value)}

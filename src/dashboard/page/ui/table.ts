@@ -58,7 +58,9 @@ export function Table<Row>({ label, columns, rows, id, link }: TableProps<Row>):
       <thead>
         <tr>
           ${columns.map(
-            (column) => html`<th class=${classOf(column)} aria-sort=${direction(column.title)} scope="col">
+            (
+              column,
+            ) => html`<th class=${classOf(column, columns)} aria-sort=${direction(column.title)} scope="col">
               ${
                 column.by === undefined
                   ? column.title
@@ -130,7 +132,7 @@ class TableRow<Row> extends Component<TableRowProps<Row>> implements Seen {
       class=${address === undefined ? "" : "link"}
       onClick=${(event: MouseEvent) => follow(event, address, go)}
     >
-      ${columns.map((column) => html`<td class=${classOf(column)}>${column.cell(row)}</td>`)}
+      ${columns.map((column) => html`<td class=${classOf(column, columns)}>${column.cell(row)}</td>`)}
     </tr>`;
   }
 }
@@ -163,8 +165,18 @@ class Sight {
   }
 }
 
-function classOf<Row>({ rank, numeric }: Column<Row>): string {
-  return [rank ?? "", numeric ? "number" : ""].join(" ").trim();
+/** The last column that a narrower screen shows keeps the distance to the border. */
+function classOf<Row>(column: Column<Row>, columns: readonly Column<Row>[]): string {
+  const { rank, numeric } = column;
+  const isLast = (isShown: (other: Column<Row>) => boolean) => columns.findLast(isShown) === column;
+  return [
+    rank ?? "",
+    numeric ? "number" : "",
+    isLast((other) => other.rank !== "wide") ? "last-mid" : "",
+    isLast((other) => other.rank === undefined) ? "last-narrow" : "",
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 function arrow(direction: string | undefined): string {
