@@ -62,6 +62,8 @@ export const limits = {
   requestTimeoutGrainMs: 10,
   /** Subjects a routing table remembers the receivers of; all are forgotten when one more would not fit. */
   subjectCacheMax: 8_192,
+  /** Longest prefix of a subject that a routing table remembers: a subject may fill a line of the protocol. */
+  subjectCachedCharactersMax: 512,
 
   // --- development broker and its life --------------------------------------------------------
   /** Longest protocol line, as in nats-server: bounds an unfinished line. */

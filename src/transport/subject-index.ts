@@ -70,8 +70,9 @@ export class SubjectIndex<Subscriber> {
   #rememberPrefix(prefix: string): PrefixReceivers<Subscriber> | undefined {
     const tokens = prefix === "" ? [] : prefix.split(".");
     if (tokens.includes("")) return undefined;
-    this.#makeRoom();
     const known = receiversUnder(this.#root, tokens);
+    if (prefix.length > limits.subjectCachedCharactersMax) return known;
+    this.#makeRoom();
     this.#byPrefix.set(prefix, known);
     return known;
   }

@@ -32,10 +32,29 @@ export class Fuzzer {
     return this.#damaged(bytes);
   }
 
-  /** A message for a coordinator: JSON with wrong fields, or no JSON. */
+  /** A message for a coordinator: JSON with wrong fields, deeply nested JSON, or no JSON. */
   message(): Buffer {
-    const json = JSON.stringify(this.#value(0)) ?? "null";
+    const json = this.below(50) === 0 ? this.nested(DEPTH_MAX) : (JSON.stringify(this.#value(0)) ?? "null");
     return this.#random() < 0.7 ? Buffer.from(json) : this.#damaged(Buffer.from(json));
+  }
+
+  /** JSON of nested arrays or objects, closed or not, alone or as a field. */
+  nested(depthMax: number): string {
+    const depth = 1 + this.below(depthMax);
+    const [open, close] = this.one([
+      ["[", "]"],
+      ['{"a":', "}"],
+      ['[{"tasks":', "}]"],
+    ] as const);
+    const json = `${open.repeat(depth)}null${this.below(4) === 0 ? "" : close.repeat(depth)}`;
+    return this.below(2) === 0 ? json : `{"v":1,"${this.one(names)}":${json}}`;
+  }
+
+  /** A short subject, valid or not, or a subject of up to thousands of tokens. */
+  subject(): string {
+    if (this.below(40) > 0) return this.one(subjects);
+    const tokens = Array.from({ length: 1 + this.below(TOKENS_MAX) }, () => this.one(["a", "a", "b", "*"]));
+    return [...tokens, this.one(["a", "", ">"])].join(".");
   }
 
   #damaged(bytes: Buffer): Buffer {
@@ -104,18 +123,22 @@ const names = [
   ],
 ];
 
+const DEPTH_MAX = 20_000;
+/** Beyond the longest line of the protocol. */
+const TOKENS_MAX = 2_500;
+
 const subjects = ["a", "a.b", "a..b", ".", "*", ">", "a.>", "a.*.b", "$SYS.>", "_INBOX.x", "a b", ""];
 
 const lines: readonly ((from: Fuzzer) => string)[] = [
-  (from) => `PUB ${from.one(subjects)} ${from.below(40)}\r\n${"x".repeat(from.below(40))}\r\n`,
-  (from) =>
-    `PUB ${from.one(subjects)} ${from.one(subjects)} ${from.one(["-1", "1e9", "99999999999", "0"])}\r\n`,
-  (from) => `HPUB ${from.one(subjects)} ${from.below(60)} ${from.below(60)}\r\nNATS/1.0\r\n\r\n\r\n`,
-  (from) => `SUB ${from.one(subjects)} ${from.one(["q", "", "*"])} ${from.below(100)}\r\n`,
+  (from) => `PUB ${from.subject()} ${from.below(40)}\r\n${"x".repeat(from.below(40))}\r\n`,
+  (from) => `PUB ${from.subject()} ${from.subject()} ${from.one(["-1", "1e9", "99999999999", "0"])}\r\n`,
+  (from) => `HPUB ${from.subject()} ${from.below(60)} ${from.below(60)}\r\nNATS/1.0\r\n\r\n\r\n`,
+  (from) => `SUB ${from.subject()} ${from.one(["q", "", "*"])} ${from.below(100)}\r\n`,
   (from) => `UNSUB ${from.below(100)} ${from.one(["1", "-1", "x", ""])}\r\n`,
   (from) => `CONNECT ${from.one(["{}", "{", "[]", "null", '{"auth_token":{}}', '{"nkey":"U","sig":1}'])}\r\n`,
   (from) =>
     `CONNECT {"auth_token":"${"f".repeat(from.below(128))}","challenge":"${"c".repeat(from.below(300))}"}\r\n`,
+  (from) => `CONNECT ${from.nested(1_500)}\r\n`,
   () => "PING\r\n",
   () => "PONG\r\n",
   (from) => `${"x".repeat(from.below(6_000))}\r\n`,
@@ -123,7 +146,7 @@ const lines: readonly ((from: Fuzzer) => string)[] = [
   () => "INFO {}\r\nMSG a 1 0\r\n\r\n-ERR\r\n+OK\r\n",
 ];
 
-/** Parts of a request to the dashboard. */
+/** Paths of requests to the dashboard. */
 export const httpPaths = [
   ...[
     "/",
@@ -142,4 +165,10 @@ export const httpPaths = [
     "//evil.example/",
     "*",
   ],
+  ...[
+    ...["overview", "agents", "fairness", "resources", "budgets", "system", "session", "history?window=x"],
+    ...["tasks?text=%00&state=x", "tasks/t1/contents?project=%2e%2e", "agents/%2f", "fairness/past?at=-1"],
+    ...["actions/submit", "actions/cancel", "actions/drain", "actions/__proto__"],
+    `events?${"a=b&".repeat(2_000)}`,
+  ].map((path) => `/api/${path}`),
 ];

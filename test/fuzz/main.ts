@@ -1,8 +1,8 @@
 // `npm run fuzz`: sends malformed input to a development broker, a live coordinator and its dashboard. Exits 1 when a
-// process ends or does not answer.
+// process ends or does not answer, or when its memory grows.
 
 import { parseArgs } from "node:util";
-import { fuzz } from "./run.ts";
+import { fuzz, growthMiB } from "./run.ts";
 
 const USAGE = `npm run fuzz -- [--broker N] [--coordinator N] [--dashboard N] [--seed N]
 
@@ -30,8 +30,14 @@ if (Object.values(counts).some((each) => !Number.isSafeInteger(each) || each < 0
   process.stderr.write(`${USAGE}\n`);
   process.exit(2);
 }
-await fuzz(counts, ({ target, inputs, tenthMiB, endMiB }) => {
-  process.stdout.write(
-    `${target}: ${inputs} inputs; ${tenthMiB} MiB after a tenth, ${endMiB} MiB at the end\n`,
-  );
+/** A run of fewer inputs says nothing about memory: a process has not reached its usual size. */
+const JUDGED_INPUTS = 50_000;
+const GROWTH_MIB_MAX = 8;
+
+await fuzz(counts, (figure) => {
+  const { target, inputs, residentMiB } = figure;
+  process.stdout.write(`${target}: ${inputs} inputs; MiB after each tenth: ${residentMiB.join(" ")}\n`);
+  if (inputs < JUDGED_INPUTS || growthMiB(figure) <= GROWTH_MIB_MAX) return;
+  process.stdout.write(`${target}: memory grew by ${growthMiB(figure)} MiB\n`);
+  process.exitCode = 1;
 });

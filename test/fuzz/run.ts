@@ -23,9 +23,14 @@ export interface FuzzCounts {
 export interface FuzzFigure {
   readonly target: "broker" | "coordinator" | "dashboard";
   readonly inputs: number;
-  /** Resident memory after a tenth of the inputs, and at the end; MiB. */
-  readonly tenthMiB: number;
-  readonly endMiB: number;
+  /** Resident memory after each tenth of the inputs; MiB. */
+  readonly residentMiB: readonly number[];
+}
+
+/** The growth after the first tenth that flat memory may show: the highest of the last three tenths over the highest
+ *  of the second to fourth; MiB. A collection of garbage lets resident memory swing by as much. */
+export function growthMiB({ residentMiB }: FuzzFigure): number {
+  return Math.max(...residentMiB.slice(-3)) - Math.max(...residentMiB.slice(1, 4));
 }
 
 const bin = resolve(import.meta.dirname, "../../bin/waggle.js");
@@ -34,7 +39,8 @@ const bin = resolve(import.meta.dirname, "../../bin/waggle.js");
 export async function fuzz(counts: FuzzCounts, onFigure: (figure: FuzzFigure) => void): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "waggle-fuzz-"));
   // A PATH without a nats-server: `up` starts the development broker.
-  const env = { PATH: folder, HOME: folder };
+  // Small bounds of V8's heap: resident memory shows what is kept and not garbage, and a leak ends the process.
+  const env = { PATH: folder, HOME: folder, NODE_OPTIONS: "--max-semi-space-size=2 --max-old-space-size=80" };
   const up = spawn(process.execPath, [bin, "up", "--json"], {
     cwd: folder,
     env,
@@ -54,20 +60,30 @@ export async function fuzz(counts: FuzzCounts, onFigure: (figure: FuzzFigure) =>
     const fuzzer = new Fuzzer(counts.seed);
     const watch = async (target: FuzzFigure["target"], send: () => Promise<void>) => {
       const inputs = counts[target];
-      let tenthMiB = 0;
+      const resident: number[] = [];
       const batch = Math.max(1, Math.min(BATCH, Math.floor(inputs / 10)));
       for (let sent = 0; sent < inputs; sent += batch) {
         for (let at = 0; at < Math.min(batch, inputs - sent); at += 1) await send();
         await checkAnswers(transport);
-        if (tenthMiB === 0 && sent + batch >= inputs / 10) tenthMiB = residentMiB(pids[target]);
+        if (sent + batch >= (inputs / 10) * (resident.length + 1)) resident.push(residentMiB(pids[target]));
       }
-      onFigure({ target, inputs, tenthMiB, endMiB: residentMiB(pids[target]) });
+      onFigure({ target, inputs, residentMiB: resident });
     };
-    const lines = new Lines(fuzzer, { port, secret: broker.secret });
-    await watch("broker", () => lines.send());
-    await lines.close();
-    await watch("coordinator", () => sendMessage(fuzzer, transport));
-    await watch("dashboard", () => sendRequest(fuzzer, dashboard));
+    const place = { port, secret: broker.secret };
+    const lines = new RawSender(place, (nth) => nth % 2 === 1);
+    await watch("broker", async () => {
+      await lines.write(fuzzer.protocolLine());
+      if (fuzzer.below(8) === 0) await lines.look();
+    });
+    lines.close();
+    const messages = new RawSender(place, () => true);
+    await watch("coordinator", async () => {
+      await messages.write(publication(fuzzer));
+      if (fuzzer.below(8) === 0) await messages.look();
+    });
+    messages.close();
+    const browser = await signedIn(dashboard);
+    await watch("dashboard", () => sendRequest(fuzzer, browser));
     await transport.close();
   } finally {
     up.kill("SIGTERM");
@@ -94,29 +110,36 @@ async function dashboardUrl(lines: AsyncIterable<string>): Promise<string> {
   throw new Error("waggle up ended without a dashboard");
 }
 
-/** Lines of the protocol, over connections that the broker may close at any time. Every second connection logs in. */
-class Lines {
-  readonly #fuzzer: Fuzzer;
-  readonly #broker: { readonly port: number; readonly secret: string };
+/** Bytes over connections that the broker may close at any time. */
+class RawSender {
+  readonly #broker: BrokerPlace;
+  /** Whether the nth connection, from 1, logs in. */
+  readonly #logsIn: (nth: number) => boolean;
   #socket: Socket | undefined;
   #opened = 0;
 
-  constructor(fuzzer: Fuzzer, broker: { readonly port: number; readonly secret: string }) {
-    this.#fuzzer = fuzzer;
+  constructor(broker: BrokerPlace, logsIn: (nth: number) => boolean) {
     this.#broker = broker;
+    this.#logsIn = logsIn;
   }
 
-  async send(): Promise<void> {
+  async write(bytes: Buffer): Promise<void> {
     this.#socket ??= await this.#open();
     const socket = this.#socket;
-    if (!socket.write(this.#fuzzer.protocolLine())) await eitherOf(socket, "drain", "close");
-    // The broker's verdict arrives in a later turn.
-    if (this.#fuzzer.below(8) === 0) await new Promise((done) => setImmediate(done));
-    if (socket.destroyed || socket.readableEnded) this.#socket = undefined;
+    if (!socket.write(bytes)) await eitherOf(socket, "drain", "close");
   }
 
-  async close(): Promise<void> {
+  /** Forgets a connection that the broker has closed: its verdict arrives in a later turn. */
+  async look(): Promise<void> {
+    await new Promise((done) => setImmediate(done));
+    const socket = this.#socket;
+    if (socket?.readableEnded === true) socket.destroy();
+    if (socket?.destroyed === true) this.#socket = undefined;
+  }
+
+  close(): void {
     this.#socket?.destroy();
+    this.#socket = undefined;
   }
 
   async #open(): Promise<Socket> {
@@ -134,13 +157,18 @@ class Lines {
     await eitherOf(socket, "data", "close");
     if (info === "") throw new Error("the broker closed a connection without INFO");
     socket.resume();
-    if (this.#opened % 2 === 0) return socket;
+    if (!this.#logsIn(this.#opened)) return socket;
     const { nonce } = JSON.parse(info.slice("INFO ".length)) as { readonly nonce: string };
     socket.write(
       `CONNECT {"auth_token":"${clientAnswer({ secret, nonce, challenge: "" })}","headers":true}\r\n`,
     );
     return socket;
   }
+}
+
+interface BrokerPlace {
+  readonly port: number;
+  readonly secret: string;
 }
 
 async function eitherOf(socket: Socket, ...events: readonly string[]): Promise<void> {
@@ -171,33 +199,53 @@ const inbound = [
 ].map((rest) => `waggle.v1.default.${rest}`);
 
 const replies = [
-  undefined,
+  "",
   "_INBOX.fuzz.1",
   "$JS.API.STREAM.PURGE.x",
   "waggle.v1.default.journal.1",
   "_INBOX.>",
+  "_INBOX.*",
 ];
 
-async function sendMessage(fuzzer: Fuzzer, transport: NatsTransport): Promise<void> {
-  const reply = fuzzer.one(replies);
-  if (reply?.includes(">") === true) return; // not a subject: this client refuses to send it
-  transport.publish(fuzzer.one(inbound), fuzzer.message(), reply);
+/** A right publish of a message that may be wrong. Client libraries would refuse some of the subjects. */
+function publication(fuzzer: Fuzzer): Buffer {
+  const message = fuzzer.message();
+  const subject = fuzzer.below(100) === 0 ? `waggle.v1.default.${fuzzer.subject()}` : fuzzer.one(inbound);
+  const words = ["PUB", subject, fuzzer.one(replies), message.length].filter((word) => word !== "");
+  return Buffer.concat([Buffer.from(`${words.join(" ")}\r\n`), message, Buffer.from("\r\n")]);
 }
 
-/** Any status is an answer; so is a connection that the server closes on a malformed request. */
-async function sendRequest(fuzzer: Fuzzer, url: string): Promise<void> {
-  const { port } = new URL(url);
+/** A browser that is signed in to the dashboard. */
+interface Browser {
+  readonly port: string;
+  readonly cookie: string;
+  readonly changeToken: string;
+}
+
+/** @param url as printed */
+async function signedIn(url: string): Promise<Browser> {
+  const { port, origin } = new URL(url);
+  const entered = await fetch(url, { redirect: "manual" });
+  const cookie = (entered.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const session = await fetch(`${origin}/api/session`, { headers: { cookie } });
+  const { changeToken } = (await session.json()) as { readonly changeToken: string };
+  return { port, cookie, changeToken };
+}
+
+/** Half of the requests are signed in. Any status is an answer; so is a connection that the server closes on a
+ *  malformed request. */
+async function sendRequest(fuzzer: Fuzzer, { port, cookie, changeToken }: Browser): Promise<void> {
+  const own = `127.0.0.1:${port}`;
+  const isSignedIn = fuzzer.below(2) === 0;
+  const ofBrowser = { host: own, cookie, origin: `http://${own}`, "x-waggle-token": changeToken };
+  const ofStranger = { host: fuzzer.one([own, "evil.example"]), cookie: "token=%00", origin: "null" };
   await new Promise<void>((done) => {
     const sent = request({
       host: "127.0.0.1",
       port,
-      method: fuzzer.one(["GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]),
+      method: fuzzer.one(["GET", "GET", "POST", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]),
       path: fuzzer.one(httpPaths),
-      headers: {
-        host: fuzzer.one([`127.0.0.1:${port}`, "evil.example"]),
-        cookie: "token=%00",
-        origin: "null",
-      },
+      headers: isSignedIn ? { ...ofBrowser, "content-type": "application/json" } : ofStranger,
     });
     sent.on("response", (response) => response.resume().once("close", done));
     sent.on("error", () => done());

@@ -71,6 +71,17 @@ describe("the subject index", () => {
     expect(index.match("inbox.7.x").each.length).toBe(2);
   });
 
+  it("matches subjects of thousands of tokens, which it does not remember", () => {
+    const index = new SubjectIndex<string>();
+    const long = Array.from({ length: 2_000 }, () => "a").join(".");
+    index.add({ pattern: `${long}.>`, queue: undefined, subscriber: "long" });
+    index.add({ pattern: ">", queue: undefined, subscriber: "all" });
+    for (let times = 0; times < 2; times += 1)
+      expect([...index.match(`${long}.b.c`).each].sort()).toEqual(["all", "long"]);
+    index.remove({ pattern: `${long}.>`, queue: undefined, subscriber: "long" });
+    expect(index.match(`${long}.b.c`).each).toEqual(["all"]);
+  });
+
   it("gives the members of a group turns that go on when the index changes", () => {
     const index = new SubjectIndex<Subscriber>();
     for (const id of [1, 2]) index.add({ pattern: "q", queue: "team", subscriber: { id } });
