@@ -9,7 +9,7 @@ import { type Credential, readRoster, swarmIn } from "../auth/roster.ts";
 import type { Swarm } from "../client/swarm.ts";
 import { systemClock } from "../clock.ts";
 import { loadSettings } from "../config/settings.ts";
-import { messageOf, WaggleError } from "../errors.ts";
+import { mayAnswerLater, messageOf, WaggleError } from "../errors.ts";
 import { openSwarm } from "./connect.ts";
 import type { VerbContext } from "./verb.ts";
 
@@ -86,7 +86,7 @@ async function tell(
     }
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
-    return { ok: false, missing: messageOf(error) };
+    return { ok: false, missing: mayAnswerLater(error) ? "no coordinator answers" : messageOf(error) };
   }
 }
 
