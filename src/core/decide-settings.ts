@@ -37,9 +37,9 @@ export function decideSettings(state: SwarmState, command: SettingsCommand, at: 
 }
 
 function warned(decision: Decision, warnings: readonly string[]): Decision {
-  const { events, reply } = decision;
+  const { reply } = decision;
   if (reply.kind !== "set" || warnings.length === 0) return decision;
-  return { events, reply: { ...reply, warnings } };
+  return { ...decision, reply: { ...reply, warnings } };
 }
 
 function warningsOf(state: SwarmState, command: SettingsCommand): readonly string[] {
@@ -111,7 +111,8 @@ function setPolicy(state: SwarmState, command: CommandOf<"SetPolicy">, at: Insta
   const eventsMax = limits.closuresPerCommandMax - configured.events.length;
   const ends = endUndeclared(state, at, eventsMax);
   const events = [...configured.events, ...ends.events];
-  return ends.isComplete ? changed(policy, events) : { events, reply: { kind: "again" } };
+  const decision: Decision = ends.isComplete ? changed(policy, events) : { events, reply: { kind: "again" } };
+  return { ...decision, endsSessions: true };
 }
 
 /** Naming α or a preset resets tuned values of α, even when the policy already has the named value. */

@@ -8,6 +8,8 @@ export interface Decision {
   readonly reply: Reply;
   /** The result that the only event, `TaskCompleted`, leaves out: for the clients that await the task. */
   readonly unkeptResult?: string;
+  /** The events end several sessions: slots that one session frees are not granted to another before all have ended. */
+  readonly endsSessions?: true;
 }
 
 /** A decision that changes nothing. */

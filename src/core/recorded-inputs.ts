@@ -10,6 +10,7 @@ import type { AgentId, Incarnation, Instant } from "../ids.ts";
 import { type AssignmentNumber, attemptKey } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { findOpen } from "../state/agent-rows.ts";
+import { unchargedKey } from "../state/budget-rows.ts";
 import type { Event, EventOf, LeaveReason } from "../state/event.ts";
 import { findSlotLease, slotLeasesOf } from "../state/slot-rows.ts";
 import type { AgentRow, SwarmState } from "../state/state.ts";
@@ -72,7 +73,7 @@ export function causeOf(
     case "AttemptReleased":
       return causeOfRelease(state, event, events, from);
     case "TokensCharged":
-      return lateReportOf(event);
+      return lateReportOf(state, event);
     case "AgentJoined":
       return joinOf(state, event, events, from);
     case "AgentLeft":
@@ -283,8 +284,11 @@ function causeOfRelease(
   return isLeaving ? departureOf(state, agent, events, from) : heartbeatOf(state, agent, events, from);
 }
 
-function lateReportOf({ tokens, ...event }: EventOf<"TokensCharged">): Command {
-  return { ...event, type: "ReportResult", outcome: { kind: "completed", result: "", tokens }, jitter: 0 };
+/** A report without tokens is charged what was reserved, which no grant bounds. */
+function lateReportOf(state: SwarmState, { tokens, ...event }: EventOf<"TokensCharged">): Command {
+  const isReserved = state.uncharged.get(unchargedKey(event))?.tokensReserved === tokens;
+  const outcome = { kind: "completed", result: "", ...(isReserved ? {} : { tokens }) } as const;
+  return { ...event, type: "ReportResult", outcome, jitter: 0 };
 }
 
 /**

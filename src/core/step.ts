@@ -43,6 +43,8 @@ export class Turn {
   readonly #at: Instant;
   readonly #idx: BatchIndex;
   readonly #planner: Planner;
+  /** Events of a decision that ends sessions, while it is applied: slots are granted behind its last event. */
+  #freeing: Event[] | undefined;
 
   /**
    * @param at journal time of the whole turn
@@ -82,9 +84,13 @@ export class Turn {
 
   /** Decides one command and applies its events. */
   take(command: Command): Reply {
-    const decision = decide(this.#state, command, this.#at);
-    for (const event of decision.events) this.#record(event, decision.unkeptResult);
-    return decision.reply;
+    const { events, reply, unkeptResult, endsSessions } = decide(this.#state, command, this.#at);
+    const freeing: Event[] = [];
+    if (endsSessions === true) this.#freeing = freeing;
+    for (const event of events) this.#record(event, unkeptResult);
+    this.#freeing = undefined;
+    for (const event of freeing) this.#grantSlotsAfter(event);
+    return reply;
   }
 
   /**
@@ -144,6 +150,11 @@ export class Turn {
     if ("agent" in event) this.#touch(event);
     addEffects(this.effects, this.#state, event, { revokedOpen, unkeptResult });
     for (const reaction of reactTo(this.#state, event, { at: this.#at, ranAs })) this.#record(reaction);
+    if (this.#freeing === undefined) this.#grantSlotsAfter(event);
+    else this.#freeing.push(event);
+  }
+
+  #grantSlotsAfter(event: Event): void {
     for (const reaction of slotReactions(this.#state, event, this.#at)) this.#record(reaction);
   }
 

@@ -180,6 +180,30 @@ describe("a changed grant reaches agents that have joined", () => {
     });
   });
 
+  it.each<[string, Command]>([
+    ["grant", set({ resources: [] })],
+    ["policy", { type: "SetPolicy", patch: { agents: "declared" } }],
+  ])("a %s that ends a holder and a waiter grants their slots to others alone", (_, change) => {
+    const turns = new SlotTurns();
+    const ungrouped = "_" as GroupId;
+    turns.turn({ type: "SetResource", resource: resourceName("gpt"), patch: { slots: 1 } });
+    turns.turn(set({}, ungrouped), joinGpu("a1"), joinGpu("a2"), join("a3"));
+    for (const [agent, handle] of [
+      ["a1", "a1-h1"],
+      ["a2", "a2-h1"],
+      ["a3", "a3-h1"],
+    ] as const)
+      turns.turn({ ...acquire(handle, "gpt"), agent: agent as never, incarnation: `${agent}-1` as never });
+    expect(typesOf(turns, change).slice(1)).toEqual([
+      "SlotReleased",
+      "AgentLeft",
+      "SlotWaitEnded",
+      "AgentLeft",
+      "SlotGranted",
+    ]);
+    expect(turns.last("SlotGranted").agent).toBe("a3");
+  });
+
   it("a removed grant ends the sessions of the group only where agents are declared", () => {
     const turns = new SlotTurns();
     turns.turn(set({}), joinGpu("a1"));
