@@ -66,9 +66,10 @@ export function writeCredentialFiles(
     credentials: { [kind]: `./${secretName}`, tls: { ca: "./ca.pem" } },
     inboxPrefix,
     swarm,
-    ...(isCoordinator ? { tokenKeyFile: "./token.key", declarationsFile: `./${DECLARATIONS_FILE}` } : {}),
+    ...(isCoordinator
+      ? { tokenKeyFile: "./token.key", declarationsFile: `./${DECLARATIONS_FILE}` }
+      : { queriesOnly: true }),
     ...(project === undefined ? {} : { project, projectOnly: true }),
-    ...(credential.role === "coordinator" ? {} : { queriesOnly: true }),
   });
   return {
     folder: own,
