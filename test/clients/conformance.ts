@@ -2,12 +2,9 @@
 // must send. Every client that runs agents passes it, in whatever language.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { DevelopmentBroker } from "../../src/broker/server.ts";
 import type { ResultReport } from "../../src/protocol/schemas.ts";
-import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
 import { FakeLeader } from "../agent/fake-leader.ts";
-
-const secret = "for-tests-only";
+import { startTestBroker, type TestBroker } from "../support/development-broker.ts";
 
 /** An agent `a1` of kind `count`, two attempts at a time. Its handler obeys the payload. Any other payload is the
  *  result.
@@ -28,32 +25,22 @@ export interface AgentUnderTest {
 
 export function agentConformance(name: string, start: (url: string) => Promise<AgentUnderTest>): void {
   describe(`the wire of an agent: ${name}`, () => {
-    let broker: DevelopmentBroker;
-    let transport: NatsTransport;
+    let broker: TestBroker;
     let leader: FakeLeader;
     let agent: AgentUnderTest;
-    let url: string;
     const wait = { timeout: 20_000, interval: 20 };
 
     beforeAll(async () => {
-      broker = new DevelopmentBroker({ secret, port: 0, serverName: "test" });
-      const port = await broker.listen();
-      url = `nats://${secret}@127.0.0.1:${port}`;
-      transport = await connectNats({
-        urls: [`nats://127.0.0.1:${port}`],
-        credentials: { kind: "token", token: secret },
-        name: "test",
-      });
+      broker = await startTestBroker();
     });
     afterAll(async () => {
-      await transport?.close();
       await broker?.close();
     });
     beforeEach(async () => {
-      leader = new FakeLeader({ connect: () => transport });
+      leader = new FakeLeader({ connect: () => broker.transport });
       leader.heartbeatMs = 100;
-      await transport.flush();
-      agent = await start(url);
+      await broker.transport.flush();
+      agent = await start(broker.url);
     });
     afterEach(async () => {
       await agent?.end();

@@ -6,7 +6,6 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { DevelopmentBroker } from "../../src/broker/server.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
@@ -16,12 +15,11 @@ import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import * as schemas from "../../src/protocol/schemas.ts";
 import * as slots from "../../src/protocol/slot-schemas.ts";
-import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
+import { startTestBroker, type TestBroker } from "../support/development-broker.ts";
 import { hasProgram } from "../support/programs.ts";
 import { silentLogger } from "../support/swarm.ts";
 
 const folder = fileURLToPath(new URL("../../clients/python", import.meta.url));
-const secret = "for-tests-only";
 
 const schemaByVerb: Readonly<Record<string, z.ZodType>> = {
   join: schemas.joinRequestSchema,
@@ -37,24 +35,16 @@ const schemaByVerb: Readonly<Record<string, z.ZodType>> = {
   await: schemas.awaitRequestSchema,
 };
 
-let broker: DevelopmentBroker;
-let transport: NatsTransport;
+let broker: TestBroker;
 let coordinator: Coordinator;
 let swarm: Swarm;
-let url: string;
 const verbs = new Set<string>();
 const wrong: string[] = [];
 
 describe.runIf(hasProgram("python3", "the client for Python"))("the client for Python", () => {
   beforeAll(async () => {
-    broker = new DevelopmentBroker({ secret, port: 0, serverName: "test" });
-    const port = await broker.listen();
-    url = `nats://${secret}@127.0.0.1:${port}`;
-    transport = await connectNats({
-      urls: [`nats://127.0.0.1:${port}`],
-      credentials: { kind: "token", token: secret },
-      name: "test",
-    });
+    broker = await startTestBroker();
+    const { transport } = broker;
     transport.subscribe("waggle.v1.test.>", ({ subject, data }) => {
       const [, , , sender, , ...rest] = subject.split(".");
       const verb = rest.at(-1) ?? "";
@@ -74,14 +64,13 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
       logger: silentLogger,
     });
     await coordinator.whenLeading();
-    swarm = await connect({ swarm: "test", nats: url });
+    swarm = await connect({ swarm: "test", nats: broker.url });
     await swarm.setResource("gpu", { slots: 1 });
   });
 
   afterAll(async () => {
     await swarm?.close();
     await coordinator?.stop();
-    await transport?.close();
     await broker?.close();
   });
 
@@ -338,7 +327,7 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
 async function python(program: string): Promise<unknown[]> {
   const indent = /^\n( *)/.exec(program)?.[1] ?? "";
   const lines = program.split("\n").map((line) => line.slice(indent.length));
-  const head = `import json, sys; url = ${JSON.stringify(url)}; say = lambda *all: print(json.dumps(all), flush=True)`;
+  const head = `import json, sys; url = ${JSON.stringify(broker.url)}; say = lambda *all: print(json.dumps(all), flush=True)`;
   const child = spawn("python3", ["-c", [head, ...lines].join("\n")], {
     env: { PATH: process.env["PATH"], PYTHONPATH: folder },
     stdio: ["ignore", "pipe", "pipe"],

@@ -6,50 +6,33 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DevelopmentBroker } from "../../src/broker/server.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
 import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { doneSubject } from "../../src/protocol/subjects.ts";
-import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
+import { startTestBroker, type TestBroker } from "../support/development-broker.ts";
 import { hasProgram } from "../support/programs.ts";
 import { silentLogger, subjects, WireNode } from "../support/swarm.ts";
 
 const script = fileURLToPath(new URL("../../examples/python-agent/agent.py", import.meta.url));
-const secret = "for-tests-only";
 
-let broker: DevelopmentBroker;
-let transport: NatsTransport;
+let broker: TestBroker;
 let coordinator: Coordinator;
 let client: WireNode;
 let agent: ChildProcess;
 
 describe.runIf(hasProgram("python3", "the agent in Python"))("the agent in Python", () => {
   beforeAll(async () => {
-    broker = new DevelopmentBroker({ secret, port: 0, serverName: "test" });
-    const port = await broker.listen();
-    const address = {
-      urls: [`nats://127.0.0.1:${port}`],
-      credentials: { kind: "token", token: secret },
-    } as const;
-    transport = await connectNats({ ...address, name: "test" });
+    broker = await startTestBroker();
+    const { transport } = broker;
     const journal = new MemoryJournal(new MemoryJournalStore());
     const parts = { transport, journal, clock: systemClock, random: systemRandom, logger: silentLogger };
     coordinator = await startCoordinator({ id: "c1", swarm: swarmId("test"), ...parts });
     await coordinator.whenLeading();
     client = new WireNode(transport);
-    const flags = [
-      "--kind",
-      "shout",
-      "--swarm",
-      "test",
-      "--id",
-      "py",
-      "--nats",
-      `nats://${secret}@127.0.0.1:${port}`,
-    ];
+    const flags = ["--kind", "shout", "--swarm", "test", "--id", "py", "--nats", broker.url];
     agent = spawn("python3", [script, ...flags], { stdio: ["ignore", "ignore", "pipe"] });
     await said("py joined");
   });
@@ -57,7 +40,6 @@ describe.runIf(hasProgram("python3", "the agent in Python"))("the agent in Pytho
   afterAll(async () => {
     agent?.kill("SIGKILL");
     await coordinator?.stop();
-    await transport?.close();
     await broker?.close();
   });
 
@@ -84,7 +66,7 @@ describe.runIf(hasProgram("python3", "the agent in Python"))("the agent in Pytho
 
   it("drains and leaves when it is told to end", async () => {
     const left = client.listen<{ events: object[] }>(subjects.event("_", "agent", "left"));
-    await transport.flush();
+    await broker.transport.flush();
     agent.kill("SIGTERM");
     expect((await left.next()).events).toEqual([
       expect.objectContaining({ type: "AgentLeft", agent: "py", reason: "left" }),

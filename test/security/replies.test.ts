@@ -185,7 +185,7 @@ describe.each(natsServersFor("replies to others"))("on nats-server $version", ({
     requests.flatMap((request) => replies.map((reply) => ({ ...request, reply })));
   const heardAt = (replies: readonly string[]) => replies.filter((reply) => delivered.includes(reply));
 
-  /** What the swarm itself says where an attack aims. */
+  /** Subjects of attacks on which the swarm also publishes. */
   const ownTraffic: readonly string[] = [subjects.coordinator];
 
   /** Reports, which the leader never answers; their reply subjects are checked all the same. */

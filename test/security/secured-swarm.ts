@@ -1,5 +1,5 @@
-// A swarm on a server with generated credentials, and the command line as each holder: in its folder, within this
-// process. The server's log says what it refused.
+// A swarm on a server with generated credentials. Each holder's command line runs in the holder's folder, within the
+// test's process. The server's log has every refused subject.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
