@@ -34,7 +34,7 @@ type DrawnOperation = { readonly atMs: number; readonly client: string } & (
 
 /** Groups that the seed's grants bound; none in a seed without grants. @param random of the seed's grants */
 export function drawGroups(random: SeededRandom): readonly string[] {
-  return random.split("share").chance(GRANTS_SHARE) ? [...groups, NO_GROUP] : [];
+  return random.split("drawn").chance(GRANTS_SHARE) ? [...groups, NO_GROUP] : [];
 }
 
 /** The group of an agent, in a seed with groups. */
