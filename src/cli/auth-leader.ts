@@ -44,21 +44,18 @@ export async function tellRevoked(
   );
 }
 
-/** Projects whose answers go to the holder of a credential too, or no longer. */
-export function projectsOf({ settings }: VerbContext, folder: AuthFolder, credential: Credential): string[] {
-  const { projects } = declarationsOf(swarmIn(readRoster(folder), settings.swarm), systemClock.now());
-  if (credential.project !== undefined) return [credential.project];
-  return asksAboutAll.has(credential.role) ? Object.keys(projects) : [];
-}
-
-/** Names the users of the projects, as the roster has them. */
+/** Names the users of every project that the holder of a credential asks about, as the roster has them.
+ *  @returns undefined if the holder asks about no project */
 export async function tellUsers(
   context: VerbContext,
   folder: AuthFolder,
-  projects: readonly string[],
-): Promise<Told> {
+  { role, project: only }: Credential,
+): Promise<Told | undefined> {
   const roster = swarmIn(readRoster(folder), context.settings.swarm);
   const declared = declarationsOf(roster, systemClock.now()).projects;
+  const every = asksAboutAll.has(role) ? Object.keys(declared) : [];
+  const projects = only === undefined ? every : [only];
+  if (projects.length === 0) return undefined;
   return await tell(context, folder, async (swarm) => {
     for (const project of projects) {
       const users = declared[project]?.inboxUsers ?? [];

@@ -23,7 +23,7 @@ import { swarmId } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
 import { type Permissions, permissionsOf, type Role, roleMeanings, roles } from "../protocol/permissions.ts";
 import { kindSchema } from "../protocol/schemas.ts";
-import { grantCommandOf, projectsOf, type Told, tellGrant, tellRevoked, tellUsers } from "./auth-leader.ts";
+import { grantCommandOf, type Told, tellGrant, tellRevoked, tellUsers } from "./auth-leader.ts";
 import { credentialRecord, tellCredentials, tellInit, tellIssued, tellPermissions } from "./auth-view.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { UsageError } from "./usage-error.ts";
@@ -201,21 +201,19 @@ async function add(context: VerbContext, role: Role, flags: AddFlags): Promise<E
   const told =
     role === "agent" && (isBounded || isOnlyOfGroup(context, credential))
       ? await tellGrant(context, folder, credential)
-      : await tellUsersOf(context, folder, { credential, reload });
+      : await tellUsersIfRunning(context, folder, { credential, reload });
   tellIssued(context, { issued, did: "added", reload, told });
   if (isBounded) noteUntold(context, credential, told);
   return exitCodes.ok;
 }
 
-/** Only a running swarm is told: the next coordinator reads the declarations. */
-async function tellUsersOf(
+/** Without a running server, the next coordinator reads the declarations. */
+async function tellUsersIfRunning(
   context: VerbContext,
   folder: AuthFolder,
   { credential, reload }: { readonly credential: Credential; readonly reload: Reload },
 ): Promise<Told | undefined> {
-  const projects = projectsOf(context, folder, credential);
-  if (projects.length === 0 || reload !== "reloaded") return undefined;
-  return await tellUsers(context, folder, projects);
+  return reload === "reloaded" ? await tellUsers(context, folder, credential) : undefined;
 }
 
 /** Whether no other valid credential speaks for the group. */
@@ -332,7 +330,7 @@ async function revoke(context: VerbContext, name: string): Promise<ExitCode> {
   const told =
     credential.role === "agent" && isOnlyOfGroup(context, credential)
       ? await tellRevoked(context, folder, credential)
-      : await tellUsersOf(context, folder, { credential, reload });
+      : await tellUsersIfRunning(context, folder, { credential, reload });
   context.output.datum({ ...credentialRecord(credential, systemClock.now()), reload, told: told?.ok }, () =>
     reload === "reloaded"
       ? `${name} is revoked: the server has disconnected its holder, and refuses it from now on`

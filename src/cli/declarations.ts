@@ -5,7 +5,6 @@ import { readFileSync } from "node:fs";
 import type { Logger } from "pino";
 import { defer, distinctUntilChanged, EMPTY, retry, type Subscription, switchMap, tap, timer } from "rxjs";
 import { z } from "zod";
-import type { AskOptions } from "../client/asker.ts";
 import type { Swarm } from "../client/swarm.ts";
 import type { Coordinator } from "../coordinator/coordinator.ts";
 import { InvalidConfigError, messageOf } from "../errors.ts";
@@ -80,25 +79,24 @@ export async function declare(
   swarm: Pick<Swarm, "settings" | "setPolicy" | "setGrant" | "setProject">,
   { policy, grants, projects }: DeclarationsFile,
   { isNew, logger }: { readonly isNew: boolean; readonly logger: Pick<Logger, "info"> },
-  options: AskOptions = {},
 ): Promise<void> {
   for (const [group, grant] of Object.entries(grants)) {
-    const now = await swarm.settings({ ...options, name: group });
+    const now = await swarm.settings({ name: group });
     if (now.grants.some((each) => each.group === group)) continue;
-    await swarm.setGrant(group, grant, options);
+    await swarm.setGrant(group, grant);
     logger.info({ group }, `group ${group} is declared`);
   }
   for (const [project, { inboxUsers }] of Object.entries(projects)) {
-    const now = await swarm.settings({ ...options, name: project });
+    const now = await swarm.settings({ name: project });
     const known = now.projects.find((each) => each.project === project)?.settings.inboxUsers ?? [];
     const missing = (inboxUsers ?? []).filter((user) => !known.includes(user));
     if (missing.length === 0) continue;
-    await swarm.setProject(project, { inboxUsers: [...known, ...missing] }, options);
+    await swarm.setProject(project, { inboxUsers: [...known, ...missing] });
     logger.info({ project }, `project ${project} answers ${missing.join(", ")}`);
   }
   // The policy last: from then on, what is not declared is refused.
   if (isNew && policy !== undefined) {
-    await swarm.setPolicy(policy, options);
-    logger.info(policy, `policy: ${JSON.stringify(policy)}`);
+    await swarm.setPolicy(policy);
+    logger.info(policy, "the swarm begins with the declared policy");
   }
 }
