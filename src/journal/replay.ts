@@ -11,6 +11,7 @@
 // in flight. A batch with an earlier time than its predecessor, or with an event that does not fit the state, is damage
 // too. After such a batch the replay refuses to continue: its state may contain a part of the batch.
 
+import { assert } from "../assert.ts";
 import { apply } from "../core/apply.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../ids.ts";
@@ -19,7 +20,16 @@ import { passTo } from "../state/journal-time.ts";
 import { emptyState, type SwarmState } from "../state/state.ts";
 import type { SegmentRecord } from "./journal.ts";
 import { RecentHashes } from "./recent-hashes.ts";
-import { type Batch, type ChainTail, type Closing, decodeRecord, hashOf, type Opened } from "./records.ts";
+import {
+  type Batch,
+  type BatchHeader,
+  type ChainTail,
+  type Closing,
+  decodeBatchHeader,
+  decodeRecord,
+  hashOf,
+  type Opened,
+} from "./records.ts";
 
 export type Verdict =
   | { readonly kind: "applied"; readonly batch: Batch }
@@ -27,6 +37,9 @@ export type Verdict =
   /** Foreign: no coordinator of the journal wrote the record. Not foreign: a superseded batch, or a record that changes
    *  no state. */
   | { readonly kind: "skipped"; readonly isForeign: boolean };
+
+/** A batch is the log's next batch, or no part of the log. */
+type Standing = "next" | "superseded" | "foreign";
 
 /** Records from outside: no coordinator of the journal wrote them. */
 export interface ForeignRecords {
@@ -75,6 +88,7 @@ export class Replay {
   #recordHash = "";
   #closing: Closing | undefined;
   #isAhead = false;
+  #isStateBehind = false;
   #unfit: UnfitBatchError | undefined;
 
   /** @param from an earlier fold to continue; the replay takes over its state. Default: the empty log */
@@ -174,6 +188,20 @@ export class Replay {
     return this.#skip(decoded === undefined || decoded.session !== live.opened.session);
   }
 
+  /** Reads only the header of the next record: `tail` advances and `state` stays behind, so no `take` may follow. For
+   *  copies. @returns whether the record is the next batch of the log. @throws as `take` */
+  pass(record: SegmentRecord): boolean {
+    const live = this.#requireNext(record);
+    this.#position = record.position;
+    const hash = hashOf(record.bytes);
+    this.#recordHash = hash;
+    const header = decodeBatchHeader(record.bytes);
+    if (header === undefined || this.#standingOf(header, hash, live) !== "next") return false;
+    this.#isStateBehind = true;
+    this.#advance(header, hash);
+    return true;
+  }
+
   #requireNext({ position }: SegmentRecord): LiveSegment {
     if (this.#unfit !== undefined) throw this.#unfit;
     if (this.#live === undefined) throw new JournalDamagedError("no segment was entered");
@@ -193,23 +221,29 @@ export class Replay {
   }
 
   #takeBatch(batch: Batch, hash: string, live: LiveSegment): Verdict {
-    const { opened, number } = live;
-    if (hash === this.#tail.hash) this.#isAhead = false;
-    const isCopy = this.#position < live.position;
-    const isOfWriter = batch.session === opened.session && batch.term === opened.term;
-    if (!isCopy && !isOfWriter) return this.#skip(batch.journal !== this.#tail.journal);
-    if (this.#continues(batch)) {
-      this.#apply(batch, hash);
-      return { kind: "applied", batch };
-    }
-    if (batch.journal === this.#tail.journal && batch.idx > this.#tail.idx + limits.batchesInFlightMax)
-      throw new JournalDamagedError(
-        `segment ${number} goes from batch ${this.#tail.idx} to ${batch.idx} at record ${this.#position}: batches are missing`,
-      );
-    return this.#skip(false);
+    assert(!this.#isStateBehind, "no batch is applied after `pass`");
+    const standing = this.#standingOf(batch, hash, live);
+    if (standing !== "next") return this.#skip(standing === "foreign");
+    this.#apply(batch, hash);
+    return { kind: "applied", batch };
   }
 
-  #continues({ journal, prev, idx }: Batch): boolean {
+  /** @throws JournalDamagedError if batches before this batch are missing */
+  #standingOf(batch: BatchHeader, hash: string, { opened, number, position }: LiveSegment): Standing {
+    const { journal, session, term, idx } = batch;
+    if (hash === this.#tail.hash) this.#isAhead = false;
+    const isCopy = this.#position < position;
+    const isOfWriter = session === opened.session && term === opened.term;
+    if (!isCopy && !isOfWriter) return journal === this.#tail.journal ? "superseded" : "foreign";
+    if (this.#continues(batch)) return "next";
+    if (journal === this.#tail.journal && idx > this.#tail.idx + limits.batchesInFlightMax)
+      throw new JournalDamagedError(
+        `segment ${number} goes from batch ${this.#tail.idx} to ${idx} at record ${this.#position}: batches are missing`,
+      );
+    return "superseded";
+  }
+
+  #continues({ journal, prev, idx }: BatchHeader): boolean {
     return journal === this.#tail.journal && prev === this.#tail.hash && idx === this.#tail.idx + 1;
   }
 
@@ -234,7 +268,11 @@ export class Replay {
       );
       throw this.#unfit;
     }
-    this.#tail = { journal: batch.journal, term: batch.term, idx, hash };
+    this.#advance(batch, hash);
+  }
+
+  #advance({ journal, term, idx }: BatchHeader, hash: string): void {
+    this.#tail = { journal, term, idx, hash };
     this.recent.add(idx, hash);
   }
 }

@@ -109,6 +109,26 @@ describe("a replay", () => {
     );
   });
 
+  it("passes by headers the batches that it would apply, and leaves the state behind", () => {
+    const records = [
+      ...bytesOf.slice(0, 3),
+      Buffer.from("foreign"),
+      aBatch({ journal: "another", session: "another" }),
+      bytesOf[1] as Uint8Array,
+      ...bytesOf.slice(3),
+    ];
+    const taken = taking(records);
+    const passing = taking(records.slice(0, 2)).replay;
+    const at = passing.state.idx;
+    const isNext = records.slice(2).map((bytes, n) => passing.pass({ position: n + 3, bytes }));
+    expect(isNext).toEqual(taken.kinds.slice(2).map((kind) => kind === "applied"));
+    expect(passing.tail).toEqual(taken.replay.tail);
+    expect(passing.recordHash).toBe(taken.replay.recordHash);
+    expect(passing.state.idx).toBe(at);
+    const next = aBatch({ prev: passing.tail.hash, idx: passing.tail.idx + 1 });
+    expect(() => passing.take({ position: records.length + 1, bytes: next })).toThrow("after `pass`");
+  });
+
   it("accepts the writer's `Closing`, and no foreign `Closing`", () => {
     const closing = { kind: "closing", segment: 1, session: "a-session", reason: "handing-over" } as const;
     const foreign = encodeRecord({ ...closing, session: "another" });

@@ -279,10 +279,10 @@ export class Leader {
     if (compaction === undefined) return undefined;
     const start = { live: this.commits.segment, auditFirstIdx: this.state.auditFirstIdx };
     return new Compaction({ ...this.#deps, ...compaction }, start, {
-      changeTo: ({ number, position, base, copiedIdx }) => {
+      changeTo: ({ number, position, ...made }) => {
         const segment = journal.segment(number);
         const writer = new SegmentWriter({ segment, session, position, clock, signal: this.#ending.signal });
-        this.commits.changeTo({ writer, base, copiedIdx });
+        this.commits.changeTo({ writer, ...made });
       },
       ask: (command) => this.#turns.ask(command),
       committedIdx: () => this.committed.idx,

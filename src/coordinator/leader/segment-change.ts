@@ -22,6 +22,8 @@ export interface NextSegment {
   readonly base: BaseRef;
   /** The last copied batch; without copies the base's last batch. */
   readonly copiedIdx: number;
+  /** `hashOf` that batch. */
+  readonly copiedHash: string;
 }
 
 /** The segment that the leader leaves. */
@@ -79,7 +81,10 @@ export async function changeSegment(
   signal: AbortSignal,
 ): Promise<LiveSegment> {
   const { id, session, recentBatches } = deps;
-  const { writer, base, copiedIdx } = next;
+  const { writer, base, copiedIdx, copiedHash } = next;
+  const committedHash = recent.at(copiedIdx - tail.idx - 1);
+  if (committedHash !== undefined && committedHash !== copiedHash)
+    throw new JournalDamagedError(`batch ${copiedIdx} in segment ${left.number} is not as it was committed`);
   await closeSegment(left, { reason: "next-segment" }, deps, signal);
   for (let idx = copiedIdx + 1; idx <= tail.idx; idx += 1) {
     const bytes = recentBatches.at(idx);

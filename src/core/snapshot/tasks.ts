@@ -48,13 +48,26 @@ export function* taskRows(state: SwarmState): Generator<Row> {
   for (const [key, uncharged] of state.uncharged) yield ["uncharged", { key, ...uncharged }];
 }
 
-/** In a fixed order of fields, so that the same state has the same lines. */
+/** In a fixed order of fields, so that the same state has the same lines. Field by field, as above. */
 function endedFields(ended: EndedTask): object {
-  const { id, project, user, kind, hash, state, sequence, round, attempts, agent } = ended;
-  const { submittedIdx, roundIdx, endedAt, endedIdx } = ended;
-  const who = { id, project, user, kind, hash, state };
-  const fields = { ...who, sequence, round, attempts, agent, submittedIdx, roundIdx, endedAt, endedIdx };
-  return ended.attributes === undefined ? fields : { ...fields, attributes: JSON.parse(ended.attributes) };
+  const { attributes } = ended;
+  return {
+    id: ended.id,
+    project: ended.project,
+    user: ended.user,
+    kind: ended.kind,
+    hash: ended.hash,
+    state: ended.state,
+    sequence: ended.sequence,
+    round: ended.round,
+    attempts: ended.attempts,
+    agent: ended.agent,
+    submittedIdx: ended.submittedIdx,
+    roundIdx: ended.roundIdx,
+    endedAt: ended.endedAt,
+    endedIdx: ended.endedIdx,
+    attributes: attributes === undefined ? undefined : JSON.parse(attributes),
+  };
 }
 
 const liveStates = allOf<LiveTaskState>({ queued: true, delayed: true, assigned: true, running: true });
