@@ -8,8 +8,14 @@ import { type BuildFailure, buildSync, formatMessagesSync } from "esbuild";
 
 /** Below dist. */
 const CHUNKS = "chunks";
-/** Dependencies in the bundle. Zod alone is a hundred files, which each start would read. */
-const bundled = ["zod"];
+/** Dependencies in the bundle: three hundred files that each start would read. XState stays outside, because programs
+ *  run the published machines with their own XState. */
+const bundled = ["zod", "rxjs", "commander", "@nats-io/transport-node", "@nats-io/nkeys"];
+/** The modules of RxJS: Node would take its CommonJS, of which a bundler must keep all. */
+const RXJS_MODULES = "node_modules/rxjs/dist/esm/index.js";
+/** CommonJS in the bundle requires modules of Node. */
+const REQUIRE =
+  'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);';
 
 interface PackageJson {
   readonly exports?: Readonly<Record<string, string | { readonly default: string }>>;
@@ -44,6 +50,8 @@ export function buildModules(root: string, out: string): { readonly ok: boolean;
       external: Object.keys({ ...dependencies, ...peerDependencies }).filter(
         (name) => !bundled.includes(name),
       ),
+      alias: { rxjs: join(root, RXJS_MODULES) },
+      banner: { js: REQUIRE },
       chunkNames: `${CHUNKS}/[name]-[hash]`,
       legalComments: "inline",
       logLevel: "silent",

@@ -1,6 +1,6 @@
 // The options of every adapter: which slot a model's call holds, for what, and how long the call may wait.
 
-import { z } from "zod";
+import * as z from "zod";
 import { argument, having, judged, readerOf } from "../agent/options.ts";
 import { type AcquireOptions, acquireRules } from "../agent/slots.ts";
 import type { Swarm } from "../client/swarm.ts";

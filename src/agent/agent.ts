@@ -4,7 +4,7 @@
 
 import { hostname } from "node:os";
 import { type Logger, pino } from "pino";
-import { z } from "zod";
+import * as z from "zod";
 import type { AgentStatus } from "../../machines/agent.ts";
 import { unreachable } from "../assert.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../clock.ts";

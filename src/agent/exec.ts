@@ -19,7 +19,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
-import { z } from "zod";
+import * as z from "zod";
 import { tailOf } from "../cut-text.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { limits } from "../limits.ts";

@@ -1,7 +1,7 @@
 // The options with which a handler's error asks for a hold, and their form on the wire. A wrong option never costs the
 // attempt: the report then asks for no time, and the agent's log names the option (runner.ts).
 
-import { z } from "zod";
+import * as z from "zod";
 import { InvalidValueError, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { HoldClaim } from "../protocol/schemas.ts";

@@ -15,7 +15,7 @@
 
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
-import { z } from "zod";
+import * as z from "zod";
 import { InvalidConfigError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { textEmitter } from "./chunk-buffer.ts";

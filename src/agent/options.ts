@@ -3,7 +3,7 @@
 // unknown field may come from a later version. A call uses only the values that its reader returns. So each
 // value is read once, and no getter or Proxy can answer differently later.
 
-import { z } from "zod";
+import * as z from "zod";
 import { InvalidMessageError, type WaggleError, type WaggleErrorOptions } from "../errors.ts";
 import { check } from "../protocol/codec.ts";
 import { sentenceOf, shown } from "../protocol/sentence.ts";

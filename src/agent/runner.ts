@@ -3,7 +3,7 @@
 // have effects.
 
 import type { Logger } from "pino";
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import type { HoldClaim } from "../protocol/schemas.ts";

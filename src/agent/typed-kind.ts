@@ -3,7 +3,7 @@
 // reads. So a payload accepted at the submitter is accepted at the agent, and a Date inside an object is
 // refused at its source.
 
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "../limits.ts";
 import { kindSchema } from "../protocol/schemas.ts";
 import { argument, having, readerOf } from "./options.ts";

@@ -10,7 +10,7 @@ import {
   sign,
   verify,
 } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { WaggleError } from "../errors.ts";
 
 /** The end of a journal, named and signed. */

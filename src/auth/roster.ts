@@ -1,7 +1,7 @@
 // `.waggle/auth/auth.json`: the server, the swarms, and every credential that was made. Holds the keys that sign, and
 // of users only public keys; a user's seed is in the folder of its holder alone.
 
-import { z } from "zod";
+import * as z from "zod";
 import { InvalidConfigError } from "../errors.ts";
 import { SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { type Holder, inboxPrefixOf, roles } from "../protocol/permissions.ts";

@@ -4,7 +4,7 @@
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { z } from "zod";
+import * as z from "zod";
 import { BrokerError } from "../errors.ts";
 import type { ServerCredentials } from "../transport/server-address.ts";
 import { type DataFolder, writePrivately } from "./data-folder.ts";

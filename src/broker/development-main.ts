@@ -3,7 +3,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import { DevelopmentBroker } from "./server.ts";
 

@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { InvalidConfigError } from "../errors.ts";
 import { isInboxPrefix } from "../ids.ts";
 import { parseServerUrls, type ServerAddress, type ServerCredentials } from "../transport/server-address.ts";

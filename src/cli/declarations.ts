@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import type { Logger } from "pino";
 import { defer, distinctUntilChanged, EMPTY, retry, type Subscription, switchMap, tap, timer } from "rxjs";
-import { z } from "zod";
+import * as z from "zod";
 import type { Swarm } from "../client/swarm.ts";
 import type { Coordinator } from "../coordinator/coordinator.ts";
 import { InvalidConfigError, messageOf } from "../errors.ts";

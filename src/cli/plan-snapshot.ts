@@ -1,7 +1,7 @@
 // A snapshot in the format of the budget document: read and checked, or refused with its place and field. No field
 // has a default: a misspelt budget must not mean no budget.
 
-import { z } from "zod";
+import * as z from "zod";
 import { InvalidMessageError } from "../errors.ts";
 import { check, parseJson } from "../protocol/codec.ts";
 import type { BudgetSnapshot } from "../scheduling/exact/budget-snapshot.ts";

@@ -5,7 +5,7 @@
 // A message names the round of each task, or its attempt. So a message may be sent again, even to the next leader:
 // rounds and attempts opened meanwhile stay unchanged.
 
-import { z } from "zod";
+import * as z from "zod";
 import { argument, judged, readerOf } from "../agent/options.ts";
 import type { Clock, Random } from "../clock.ts";
 import { InvalidMessageError, NoLeaderError, WaggleError } from "../errors.ts";

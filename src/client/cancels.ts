@@ -1,7 +1,7 @@
 // Cancels tasks. The order of the journal decides between a cancellation and another outcome. Each request
 // names the round to end, so a repeat after a retry leaves the new round alone.
 
-import { z } from "zod";
+import * as z from "zod";
 import { readerOf } from "../agent/options.ts";
 import { cancelResponseSchema, type Outcome } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";

@@ -1,6 +1,6 @@
 // Turns the options of `swarm.events()` into a stream: its beginning, and the filter of its events.
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Aborts } from "../abort.ts";
 import { abortSignal, flag, readerOf } from "../agent/options.ts";
 import { withoutContents } from "../audit/contents.ts";

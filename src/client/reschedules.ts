@@ -1,7 +1,7 @@
 // Changes the time before which waiting tasks may not start. Each request names the round, so a repeat leaves a later
 // round alone.
 
-import { z } from "zod";
+import * as z from "zod";
 import { instant, readerOf } from "../agent/options.ts";
 import { rescheduleResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";

@@ -1,7 +1,7 @@
 // Opens the next round of tasks that ended without completing. Each request names the round to open, so
 // repeating a request opens a round once.
 
-import { z } from "zod";
+import * as z from "zod";
 import { instant, readerOf } from "../agent/options.ts";
 import { retryResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";

@@ -1,6 +1,6 @@
 // Takes attempts from their agents. Each request names the attempt, so a repeat leaves a later attempt alone.
 
-import { z } from "zod";
+import * as z from "zod";
 import { readerOf } from "../agent/options.ts";
 import { revokeResponseSchema } from "../protocol/schemas.ts";
 import type { Subjects } from "../protocol/subjects.ts";

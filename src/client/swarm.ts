@@ -3,7 +3,7 @@
 
 import type { Logger } from "pino";
 import { Observable } from "rxjs";
-import { z } from "zod";
+import * as z from "zod";
 import { Aborts } from "../abort.ts";
 import {
   type Agent,

@@ -1,6 +1,6 @@
 // Lists of tasks, page by page.
 
-import { z } from "zod";
+import * as z from "zod";
 import { flag, readerOf } from "../agent/options.ts";
 import type { Clock, Random } from "../clock.ts";
 import { NoLeaderError } from "../errors.ts";

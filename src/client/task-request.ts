@@ -1,7 +1,7 @@
 // A task as users write it, prepared for the wire: with an id, a project, and a payload that is encoded once.
 // Coordinators check the task again (protocol/schemas.ts).
 
-import { z } from "zod";
+import * as z from "zod";
 import { instant, readerOf, weightOfModel } from "../agent/options.ts";
 import { type PayloadCodec, sealed } from "../agent/payload-codec.ts";
 import { isTypedKind, type PayloadOf, type TypedKind } from "../agent/typed-kind.ts";

@@ -1,7 +1,7 @@
 // Everything a client can learn about one task: its status, its story, why it waits, and why each attempt went
 // to its agent. Two sources: the present state of a coordinator, and the journal, read page by page.
 
-import { z } from "zod";
+import * as z from "zod";
 import { callback, readerOf } from "../agent/options.ts";
 import { AssignmentReplay, type ReplayedAssignment } from "../audit/assignment-replay.ts";
 import { pastAssignment } from "../audit/past-assignment.ts";

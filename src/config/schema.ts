@@ -1,7 +1,7 @@
 // The settings of `waggle.config.json`. waggle.schema.json is generated from here (scripts/config-schema.ts), so that
 // editors complete and check the file. Not here: other sources of settings (settings.ts).
 
-import { z } from "zod";
+import * as z from "zod";
 import { isInboxPrefix, NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { durationIn } from "./duration.ts";

@@ -1,6 +1,6 @@
 // What the page may send: queries and bodies, checked. Every refusal names the field and says what is right.
 
-import { z } from "zod";
+import * as z from "zod";
 import { unknownEventType } from "../audit/event-types.ts";
 import { InvalidMessageError } from "../errors.ts";
 import { limits } from "../limits.ts";

@@ -1,6 +1,6 @@
 // The budget in a refusal with code `WAGGLE_BUDGET_EXCEEDED`: of a task or of slots.
 
-import { z } from "zod";
+import * as z from "zod";
 
 export const budgetRefusalSchema = z.object({
   /** Absent: the swarm's. */

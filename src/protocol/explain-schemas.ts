@@ -2,7 +2,7 @@
 // for slots comes next, from scheduling/explain-slots.ts. The journal's assignment holds the agent of an assigned task,
 // and the reason.
 
-import { z } from "zod";
+import * as z from "zod";
 import { NAME_PATTERN } from "../ids.ts";
 import { ineligibleReasons } from "../state/receipt.ts";
 import { acceptedTaskSchema, agentIdSchema, codedErrorSchema, taskIdSchema, version } from "./schemas.ts";

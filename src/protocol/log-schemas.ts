@@ -1,6 +1,6 @@
 // Messages about logs of attempts: a client asks a coordinator, and the leader asks the agent.
 
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "../limits.ts";
 import { agentIdSchema, codedErrorSchema, projectIdSchema, taskIdSchema, version } from "./schemas.ts";
 

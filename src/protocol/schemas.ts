@@ -3,7 +3,7 @@
 // each other. For the same reason a field that was added to an answer after the first version is optional, or has a
 // default. Ids of sender and project come from the subject.
 
-import { z } from "zod";
+import * as z from "zod";
 import type {
   AgentId,
   AssignmentNumber,

@@ -2,7 +2,7 @@
 // the changed fields; the answer has the complete settings. The ranges are the ranges of core/next-settings.ts, which
 // also refuses invalid combinations.
 
-import { z } from "zod";
+import * as z from "zod";
 import {
   GRANT_LABEL_PATTERN,
   NO_PROJECT,

@@ -1,7 +1,7 @@
 // Messages about slots of resources, v1, as zod schemas: acquire, touch, release, the lists in heartbeats, and pushes
 // to agents. schemas.ts includes the pushes. docs/protocol.md is generated from both.
 
-import { z } from "zod";
+import * as z from "zod";
 import {
   type Incarnation,
   type Instant,

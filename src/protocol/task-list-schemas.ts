@@ -1,6 +1,6 @@
 // The list of tasks on the wire: the query, and a page of its answer.
 
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "../limits.ts";
 import {
   agentIdSchema,

@@ -1,6 +1,6 @@
 // A tool: the description for the model, the check of the arguments, and the call of the swarm.
 
-import { z } from "zod";
+import * as z from "zod";
 import { readerOf } from "../../agent/options.ts";
 import type { Swarm } from "../../client/swarm.ts";
 import type { Answer } from "./answer.ts";

@@ -1,6 +1,6 @@
 // The tools of `waggle mcp`. Every tool calls the public SDK, and answers in lines of text.
 
-import { z } from "zod";
+import * as z from "zod";
 import { describe } from "../../audit/describe.ts";
 import { describeObstacle, describeWait } from "../../audit/describe-wait.ts";
 import type { JournaledEvent } from "../../audit/journaled-event.ts";

@@ -2,7 +2,7 @@
 // message of a foreign program and returns a value or a sentence about the fault. Not here: who sends them, and when.
 
 import { Buffer } from "node:buffer";
-import { z } from "zod";
+import * as z from "zod";
 import { SUBJECT_TOKEN_PATTERN } from "../../ids.ts";
 import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
 import { isInbox } from "../../protocol/subjects.ts";

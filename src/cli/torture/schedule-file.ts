@@ -2,7 +2,7 @@
 // and operations are refused: a fault without effect would make the seed pass.
 
 import { readFileSync, writeFileSync } from "node:fs";
-import { z } from "zod";
+import * as z from "zod";
 import {
   BUSY,
   type Fault,

@@ -3,7 +3,7 @@
 // code, for a seed repeats its run only on the same code. A file with unknown content is left unchanged.
 
 import { appendFileSync, closeSync, existsSync, openSync, readFileSync, truncateSync } from "node:fs";
-import { z } from "zod";
+import * as z from "zod";
 import { limits } from "../../limits.ts";
 import { type FaultKind, faultKinds, profiles } from "../../sim/fault/fault.ts";
 import { occurrenceNames } from "../../sim/fault/occurrences.ts";

@@ -2,7 +2,7 @@
 // Records are read with STREAM.MSG.GET, answered by the stream's leader. Direct get is not used: any replica may
 // answer, even without the newest record.
 
-import { z } from "zod";
+import * as z from "zod";
 import { ForbiddenError, UnreachableError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { forbidden } from "../../protocol/forbidden.ts";

@@ -2,7 +2,7 @@
 // expected position, and must not be marked as a duplicate. A refusal counts only if the server compared positions. All
 // further answers prove nothing.
 
-import { z } from "zod";
+import * as z from "zod";
 import { headOf } from "../../cut-text.ts";
 import type { AppendOutcome } from "../journal.ts";
 import { apiCodes } from "./api.ts";
