@@ -22,6 +22,7 @@ const sharedFlags = {
   swarm: "--swarm",
   dataFolder: "--data-folder",
   config: "--config",
+  operatorConfig: "--operator-config",
 } as const;
 
 /** Prints the URL as soon as there is one. Returns a function that ends the process. */

@@ -8,14 +8,18 @@ import { pastTurns } from "../audit/past-turns.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import { connect } from "../client/connect.ts";
 import { systemClock, systemRandom } from "../clock.ts";
-import { startDashboard } from "../dashboard/dashboard.ts";
+import { BoundedTransport } from "../dashboard/bounded-transport.ts";
+import { type Changes, noChanges } from "../dashboard/changes.ts";
+import { type DashboardOptions, type RunningDashboard, startDashboard } from "../dashboard/dashboard.ts";
 import { swarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
+import { permissionsOf } from "../protocol/permissions.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import { connectNats } from "../transport/nats.ts";
 import { describeAddress } from "../transport/server-address.ts";
 import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
+import { type OpenedChanges, openChanges } from "./dashboard-changes.ts";
 import { FROM_UP } from "./dashboard-process.ts";
 import { isToken, keptToken } from "./dashboard-token.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -32,6 +36,10 @@ interface DashboardFlags {
   readonly token?: string;
   readonly readOnly?: boolean;
 }
+
+/** Of `up` as well. */
+export const operatorConfigHelp =
+  "`waggle.config.json` of an operator's credential, for changes from the page; the dashboard's own login only reads. Required for changes where the server knows its users by keys. WAGGLE_OPERATOR_CONFIG";
 
 export function dashboardCommand(program: Program): Command {
   return new Command("dashboard")
@@ -53,6 +61,7 @@ export function dashboardCommand(program: Program): Command {
       "--token <token>",
       `token in the URL, at least ${limits.dashboardTokenCharactersMin} characters of A–Z a–z 0–9 _ - (WAGGLE_DASHBOARD_TOKEN). Default: a random one, which \`up\` keeps in the data folder`,
     )
+    .option("--operator-config <file>", operatorConfigHelp)
     .option("--read-only", "refuse every change from the page")
     .addHelpText("after", examples)
     .action((flags: DashboardFlags, command: Command) =>
@@ -61,37 +70,70 @@ export function dashboardCommand(program: Program): Command {
 }
 
 const examples = `
-Whoever has the URL may watch and, without --read-only, cancel, retry and submit. The page is plain HTTP: for other
+Whoever has the URL may watch. Whoever has the URL may also change the swarm, unless with --read-only, or with a login by keys and
+without --operator-config. The page is plain HTTP: for other
 machines, put a proxy with TLS before it, or use ssh -L ${limits.dashboardPort}:127.0.0.1:${limits.dashboardPort}.
 
 Examples:
   $ waggle dashboard
   $ waggle dashboard --nats nats://prod:4222 --swarm acme --read-only
+  $ waggle dashboard --config auditor/waggle.config.json --operator-config operator/waggle.config.json
   $ waggle dashboard --port 8080
   $ WAGGLE_DASHBOARD_TOKEN=$(openssl rand -hex 16) waggle dashboard --host 0.0.0.0`;
 
 async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<ExitCode> {
-  const { settings, logger, output, shell, signal } = context;
+  const { settings, shell } = context;
   const chosen = optionsOf(flags, shell.env);
-  const { nats, natsContext, credentials, inboxPrefix, insecure, dataFolder, project, projectOnly, user } =
-    settings;
+  if (settings.projectOnly)
+    throw new UsageError(
+      `the dashboard shows the whole swarm, and this credential reaches the project ${settings.project} alone: use an auditor's (\`waggle auth add auditor\`)`,
+    );
+  const kept = shell.env[FROM_UP] === undefined ? undefined : keptToken(settings.dataFolder, systemRandom);
+  const options = { ...chosen, token: chosen.token ?? kept };
+  const opened: (() => Promise<void>)[] = [];
+  try {
+    const { running, changes } = await open(context, options, opened);
+    tell(context, running, { ...options, mayChange: changes.swarm !== undefined });
+    await ended(context);
+  } finally {
+    for (const close of opened.reverse()) await close();
+  }
+  return exitCodes.ok;
+}
+
+/** @param opened collects what is to be closed, also before an error */
+async function open(
+  context: VerbContext,
+  options: DashboardOptions,
+  opened: (() => Promise<void>)[],
+): Promise<{ readonly running: RunningDashboard; readonly changes: Changes }> {
+  const { settings, logger, shell, signal } = context;
+  const { nats, natsContext, credentials, inboxPrefix, insecure, dataFolder, project, user } = settings;
   const found = await findBroker({
     ...{ mode: "find-only", dataFolder, nats, natsContext, credentials, inboxPrefix, insecure },
     env: shell.env,
   });
-  const kept = shell.env[FROM_UP] === undefined ? undefined : keptToken(dataFolder, systemRandom);
-  const options = { ...chosen, token: chosen.token ?? kept };
   const transport = await connectNats({
     ...found.address,
     ...(found.inboxPrefix === undefined ? {} : { inboxPrefix: found.inboxPrefix }),
     ...{ name: "waggle dashboard", signal, onError: (error) => logServerError(logger, error) },
   });
+  opened.push(() => transport.close());
   logStatus(transport, { address: found.address, log: logger });
-  const swarm = await connect({ transport, swarm: settings.swarm, project, projectOnly, user, logger });
+  const id = swarmId(settings.swarm);
+  const auditor = permissionsOf(id, { role: "auditor", inboxPrefix: transport.inboxPrefix });
+  const reading = new BoundedTransport(transport, auditor.publish);
+  const swarm = await connect({ transport: reading, swarm: id, project, user, logger });
+  opened.push(() => swarm.close());
+  const verb = shell.env[FROM_UP] === undefined ? "dashboard" : "up";
+  const { changes, close } = options.isReadOnly
+    ? unchanging
+    : await openChanges(context, { found, transport, verb });
+  opened.push(close);
   const { name, version } = transport.server();
   const running = await startDashboard(
     {
-      ...{ swarm, transport, subjects: subjectsOf(swarmId(settings.swarm)), logger, project, user },
+      ...{ swarm, transport: reading, changes, subjects: subjectsOf(id), logger, project, user },
       ...{ clock: systemClock, random: systemRandom, version: packageVersion() },
       pastTurns: async (moment) => {
         const { reader } = await openJournal(context, undefined);
@@ -105,27 +147,32 @@ async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<E
       broker: { url: describeAddress(found.address), name, version },
     },
     options,
-  ).catch(async (error: unknown) => {
-    await swarm.close();
-    await transport.close();
-    throw error;
-  });
-  try {
-    const { url, port } = running;
-    output.datum({ type: "dashboard", url, port, readOnly: options.isReadOnly }, () =>
-      labelled("dashboard", url, undefined),
+  );
+  opened.push(() => running.close());
+  return { running, changes };
+}
+
+/** With --read-only the gate refuses every change before. */
+const unchanging: OpenedChanges = { changes: noChanges("--read-only"), close: async () => undefined };
+
+interface Told {
+  readonly host: string;
+  readonly isReadOnly: boolean;
+  readonly mayChange: boolean;
+}
+
+function tell(
+  { output }: VerbContext,
+  { url, port }: RunningDashboard,
+  { host, isReadOnly, mayChange }: Told,
+): void {
+  output.datum({ type: "dashboard", url, port, readOnly: isReadOnly, changes: mayChange }, () =>
+    labelled("dashboard", url, undefined),
+  );
+  if (!isLoopback(host))
+    output.note(
+      `beware: other machines reach this page without encryption. Whoever has the URL may ${mayChange ? "watch and change the swarm; --read-only refuses changes" : "watch the swarm"}`,
     );
-    if (!isLoopback(options.host))
-      output.note(
-        `beware: other machines reach this page without encryption. Whoever has the URL may ${options.isReadOnly ? "watch the swarm" : "watch and change the swarm; --read-only refuses changes"}`,
-      );
-    await ended(context);
-  } finally {
-    await running.close();
-    await swarm.close();
-    await transport.close();
-  }
-  return exitCodes.ok;
 }
 
 /** Resolves at Ctrl-C. As a part of `up`, also when `up` is gone: then the input ends. */

@@ -10,6 +10,7 @@ import { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
 import type { ListenAddress } from "../metrics/listen-address.ts";
 import { type MetricsServer, serveMetrics } from "../metrics/metrics-server.ts";
 import { reportActivity } from "./activity.ts";
+import { operatorConfigHelp } from "./dashboard.ts";
 import { startDashboardProcess } from "./dashboard-process.ts";
 import { type DeclarationsFile, declarationsIn, declareWhenLeading } from "./declarations.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -69,6 +70,7 @@ export function upCommand(program: Program): Command {
       "--declarations-file <file>",
       "groups of agents with their grants, and users of projects, set where the swarm lacks them; `waggle auth` makes the file. WAGGLE_DECLARATIONS_FILE; default: none",
     )
+    .option("--operator-config <file>", operatorConfigHelp)
     .option(
       "--no-dashboard",
       "serve no page (`waggle dashboard`); default: serve it at 127.0.0.1, and print its URL",

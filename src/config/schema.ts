@@ -120,6 +120,9 @@ export const configSchema = z
     declarationsFile: path("a file of declarations", "./declarations.json").describe(
       "Path, relative to this file, of the groups of agents and the projects' users that up declares to the leader; `waggle auth` makes it. Default: none.",
     ),
+    operatorConfig: path("an operator's waggle.config.json", "./operator/waggle.config.json").describe(
+      "Path, relative to this file, of the waggle.config.json of an operator's credential, over which dashboard and up perform changes from the page. Default: none.",
+    ),
     logLevel: z
       .enum(logLevels, `must be one of ${logLevels.join(", ")}`)
       .optional()

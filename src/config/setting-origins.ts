@@ -60,6 +60,9 @@ const pathNames: ReadonlySet<SettingName> = new Set([
   "tlsCert",
   "tlsKey",
   "dataFolder",
+  "tokenKeyFile",
+  "declarationsFile",
+  "operatorConfig",
 ]);
 
 /** `nats://user:password@host`: the part before the last @ of each URL is secret. */

@@ -52,6 +52,8 @@ export interface Settings {
   readonly tokenKeyFile: string | undefined;
   /** File with the groups and projects that a coordinator declares to the leader, absolute. */
   readonly declarationsFile: string | undefined;
+  /** Settings of the operator who performs a dashboard's changes, absolute. */
+  readonly operatorConfig: string | undefined;
   /** Undefined: the verb's own default. */
   readonly logLevel: LogLevel | undefined;
 }
@@ -76,6 +78,7 @@ export interface SettingNames {
   readonly retain?: string;
   readonly tokenKeyFile?: string;
   readonly declarationsFile?: string;
+  readonly operatorConfig?: string;
   readonly logLevel?: string;
 }
 
@@ -105,6 +108,7 @@ export const environmentVariables = {
   retain: "WAGGLE_RETAIN",
   tokenKeyFile: "WAGGLE_TOKEN_KEY_FILE",
   declarationsFile: "WAGGLE_DECLARATIONS_FILE",
+  operatorConfig: "WAGGLE_OPERATOR_CONFIG",
   logLevel: "WAGGLE_LOG_LEVEL",
 } as const satisfies Record<keyof SettingNames, string>;
 
@@ -165,16 +169,18 @@ const coordinatorsOwn = [
   "retain",
   "tokenKeyFile",
   "declarationsFile",
+  "operatorConfig",
   "logLevel",
 ] as const;
-/** Settings that only coordinators use. */
+/** Settings of verbs that run a coordinator or a dashboard. */
 type CoordinatorsOwn =
   | "name"
   | "leaderTimeoutMs"
   | "replicas"
   | "retention"
   | "tokenKeyFile"
-  | "declarationsFile";
+  | "declarationsFile"
+  | "operatorConfig";
 
 /** Settings of a program: it leads nothing, has its own log, and may have no user.
  *  @throws InvalidConfigError naming the wrong option or variable */
@@ -221,6 +227,7 @@ function settingsOf(layers: readonly Layer[], cwd: string): SaidSettings {
     retention: retentionIn(text("retain") ?? "") ?? defaultRetention,
     tokenKeyFile: path("tokenKeyFile"),
     declarationsFile: path("declarationsFile"),
+    operatorConfig: path("operatorConfig"),
     logLevel: text("logLevel") as LogLevel | undefined,
   };
 }
@@ -399,5 +406,6 @@ const checkedBy: Record<SettingName, z.ZodType> = {
   retain: shape.retain,
   tokenKeyFile: shape.tokenKeyFile,
   declarationsFile: shape.declarationsFile,
+  operatorConfig: shape.operatorConfig,
   logLevel: shape.logLevel,
 };

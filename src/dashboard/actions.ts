@@ -10,6 +10,7 @@ import type { TaskFilterOptions, TaskStateName } from "../client/task-lists.ts";
 import { InvalidMessageError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
+import type { Changes, ChangingSwarm } from "./changes.ts";
 import { commandOf, filterCommand, submitCommand, taskCommand, tasksCommand } from "./command-text.ts";
 import { defined } from "./defined.ts";
 import { HttpRefusal } from "./http-answer.ts";
@@ -33,11 +34,17 @@ const statesOf: Readonly<Record<Verb, readonly TaskStateName[]>> = {
   retry: retryableStates,
 };
 
-export class Actions {
-  readonly #swarm: Swarm;
+export interface ActionDeps {
+  /** Reads: which tasks match. */
+  readonly swarm: Pick<Swarm, "tasks">;
+  readonly changes: Changes;
+}
 
-  constructor(swarm: Swarm) {
-    this.#swarm = swarm;
+export class Actions {
+  readonly #deps: ActionDeps;
+
+  constructor(deps: ActionDeps) {
+    this.#deps = deps;
   }
 
   /** Verbs that the swarm's client knows. */
@@ -45,7 +52,13 @@ export class Actions {
     return actionVerbs;
   }
 
-  /** @throws InvalidMessageError naming the field; HttpRefusal 409 when the number of tasks changed; as the SDK */
+  /** Sentences for the verbs that are refused. Their dry runs are answered. */
+  get refusals(): Changes["refusals"] {
+    return this.#deps.changes.refusals;
+  }
+
+  /** @throws InvalidMessageError naming the field; HttpRefusal 403 without the right for the change, 409 when the
+   *  number of tasks changed; as the SDK */
   async perform(verb: ActionVerb, body: unknown): Promise<ActionAnswer> {
     switch (verb) {
       case "submit":
@@ -66,6 +79,14 @@ export class Actions {
     }
   }
 
+  /** @throws HttpRefusal 403 */
+  #changing(verb: ActionVerb): ChangingSwarm {
+    const { swarm, refusals } = this.#deps.changes;
+    const refusal = refusals[verb];
+    if (refusal === undefined && swarm !== undefined) return swarm;
+    throw new HttpRefusal(403, "WAGGLE_FORBIDDEN", refusal ?? "This dashboard only reads");
+  }
+
   async #submit(body: unknown): Promise<ActionAnswer> {
     const { task, dryRun } = checked(body, actionSchemas.submit);
     const command = submitCommand({ task: defined(task) });
@@ -73,7 +94,10 @@ export class Actions {
     const { deadlineAt, notBeforeAt, encoding, payload: text, ...rest } = task;
     const payload = encoding === undefined || text === undefined ? text : Buffer.from(text, "base64");
     const request = defined({ ...rest, payload, deadline: deadlineAt, notBefore: notBeforeAt });
-    const handle = await this.#swarm.submit(request, { notify: false, timeoutMs: limits.dashboardActionMs });
+    const handle = await this.#changing("submit").submit(request, {
+      notify: false,
+      timeoutMs: limits.dashboardActionMs,
+    });
     const { id, project, warnings } = handle;
     const isKnown = handle.ack?.duplicate === true;
     const told = isKnown ? `${id} had been accepted before` : `${id} accepted`;
@@ -127,7 +151,7 @@ export class Actions {
   async #listed(verb: Verb, filter: ActionFilter): Promise<readonly ListedTask[]> {
     const options = defined({ ...filter, state: filter.state ?? statesOf[verb] }) as TaskFilterOptions;
     const listed: ListedTask[] = [];
-    const all = this.#swarm.tasks({
+    const all = this.#deps.swarm.tasks({
       ...options,
       sort: "submitted",
       fresh: true,
@@ -154,10 +178,14 @@ export class Actions {
     const options = { timeoutMs: limits.dashboardActionMs };
     const results =
       verb === "cancel"
-        ? toldResults(await this.#swarm.cancel(tasks, options), tasks, ({ state }) =>
+        ? toldResults(await this.#changing(verb).cancel(tasks, options), tasks, ({ state }) =>
             state === "cancelled" ? "cancelled" : `had ended before: ${state}`,
           )
-        : toldResults(await this.#swarm.retry(tasks, options), tasks, ({ round }) => `round ${round} began`);
+        : toldResults(
+            await this.#changing(verb).retry(tasks, options),
+            tasks,
+            ({ round }) => `round ${round} began`,
+          );
     const refused = results.filter(({ ok }) => !ok);
     const done = `${counted(results.length - refused.length, "task")} ${verb === "cancel" ? "cancelled" : "retried"}`;
     const text = refused.length === 0 ? done : `${done}; ${refused.length} refused`;
@@ -174,7 +202,7 @@ export class Actions {
     const command = taskCommand("revoke", ref);
     if (dryRun === true) return answerOf({ command, isDryRun: true, count: 1, text: "one attempt" });
     const options = { project, ...defined({ attempt }), timeoutMs: limits.dashboardActionMs };
-    const outcome = await this.#swarm.revoke(task, options);
+    const outcome = await this.#changing("revoke").revoke(task, options);
     const text = outcome.revoked
       ? `attempt ${outcome.attempt} revoked; the task is ${outcome.state}`
       : `attempt ${outcome.attempt} had ended before; the task is ${outcome.state}`;
@@ -188,7 +216,7 @@ export class Actions {
     const command = taskCommand("reschedule", ref, "--not-before", time);
     if (dryRun === true) return answerOf({ command, isDryRun: true, count: 1, text: `not before ${time}` });
     const options = { project, notBefore: notBeforeAt, timeoutMs: limits.dashboardActionMs };
-    const { state } = await this.#swarm.reschedule(task, options);
+    const { state } = await this.#changing("reschedule").reschedule(task, options);
     const text = state === "queued" ? "due at once: queued" : `${state} until ${time}`;
     return answerOf({ command, count: 1, text, results: [{ task, project, ok: true, text }] });
   }
@@ -198,7 +226,7 @@ export class Actions {
     const command = commandOf(verb, agent);
     const text = verb === "drain" ? `${agent} drains: no new tasks` : `${agent} receives tasks again`;
     if (dryRun === true) return answerOf({ command, isDryRun: true, count: 1, text: `one agent: ${agent}` });
-    await this.#swarm[verb](agent, { timeoutMs: limits.dashboardActionMs });
+    await this.#changing(verb)[verb](agent, { timeoutMs: limits.dashboardActionMs });
     return answerOf({ command, count: 1, text });
   }
 
@@ -207,7 +235,7 @@ export class Actions {
     const command = commandOf(verb, project);
     const subject = project === undefined ? "the whole swarm" : `project ${project}`;
     if (dryRun === true) return answerOf({ command, isDryRun: true, count: 1, text: subject });
-    const { changed, warnings = [] } = await this.#swarm[verb](project, {
+    const { changed, warnings = [] } = await this.#changing(verb)[verb](project, {
       timeoutMs: limits.dashboardActionMs,
     });
     const now = verb === "pause" ? "is paused: running attempts continue" : "is resumed";

@@ -1,7 +1,7 @@
-// The dashboard as a whole: one connection to a swarm, one HTTP server, and the parts between them. It is a client and
-// runs beside the leader, never within it. Requests: who may ask (gate.ts), which answer (router.ts), changes
-// (actions.ts), live streams (live-views.ts). The swarm: present (swarm-watch.ts), events (event-tap.ts), past
-// (history.ts, activity-book.ts).
+// The dashboard as a whole: a connection that reads a swarm, one for changes (changes.ts), one HTTP server, and the
+// parts between them. It is a client and runs beside the leader, never within it. Requests: who may ask (gate.ts),
+// which answer (router.ts), changes (actions.ts), live streams (live-views.ts). The swarm: present (swarm-watch.ts),
+// events (event-tap.ts), past (history.ts, activity-book.ts).
 
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -17,6 +17,7 @@ import type { Transport } from "../transport/transport.ts";
 import { Actions } from "./actions.ts";
 import { ActivityBook } from "./activity-book.ts";
 import { Assets } from "./assets.ts";
+import type { Changes } from "./changes.ts";
 import { defined } from "./defined.ts";
 import { EventTap } from "./event-tap.ts";
 import { Gate } from "./gate.ts";
@@ -30,9 +31,11 @@ import { Views } from "./views/sources.ts";
 import type { Session, System } from "./wire.ts";
 
 export interface DashboardDeps {
+  /** Reads. */
   readonly swarm: Swarm;
   /** The connection of `swarm`. */
   readonly transport: Transport;
+  readonly changes: Changes;
   readonly subjects: Subjects;
   readonly clock: Clock;
   readonly random: Random;
@@ -106,7 +109,7 @@ export async function startDashboard(
     isConnected: () => transport.status() === "connected",
     isWatched: () => live.count > 0,
   });
-  const actions = new Actions(swarm);
+  const actions = new Actions({ swarm, changes: deps.changes });
   const views: Views = new Views({
     ...{ swarm, watch, book, tap, history },
     tasks: {
@@ -150,6 +153,7 @@ export async function startDashboard(
   const session = (): Session => ({
     ...{ swarm: swarm.id, version: deps.version, isReadOnly: options.isReadOnly, project: deps.project },
     ...(options.isReadOnly ? {} : { changeToken: gate.changeToken }),
+    refusals: options.isReadOnly ? {} : actions.refusals,
     ...defined({ user: deps.user }),
     nowAt: clock.now(),
     limits: {

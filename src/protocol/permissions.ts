@@ -116,7 +116,7 @@ const swarmQueries: readonly QueryName[] = ["journal", "slots"];
 
 function coordinator(subjects: Subjects, own: string): Permissions {
   const { leaderPatterns, queryPattern, segment, segmentOpened, segmentSealed } = subjects;
-  const led = operator(subjects, own); // the dashboard of `waggle up` has the rights of an operator
+  const led = operator(subjects, own); // it declares settings, and its holder may use an operator's verbs
   return {
     publish: [
       accountLimits,

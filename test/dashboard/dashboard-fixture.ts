@@ -8,6 +8,7 @@ import { pastTurns } from "../../src/audit/past-turns.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { type Clock, systemClock, systemRandom } from "../../src/clock.ts";
+import type { Changes } from "../../src/dashboard/changes.ts";
 import {
   type DashboardOptions,
   type RunningDashboard,
@@ -59,7 +60,12 @@ export class Fixture {
     this.#folder = folder;
   }
 
-  static async start(options: Partial<DashboardOptions> = {}, clock: Clock = systemClock): Promise<Fixture> {
+  /** @param more.changes default: every change is permitted, over the same connection */
+  static async start(
+    options: Partial<DashboardOptions> = {},
+    more: { readonly clock?: Clock; readonly changes?: Changes } = {},
+  ): Promise<Fixture> {
+    const { clock = systemClock } = more;
     const test = await startTestSwarm({ processFigures: () => processFigures });
     const transport = test.hub.connect();
     const swarm = await connect({ swarm: "test", transport, user: "ann" });
@@ -68,6 +74,7 @@ export class Fixture {
     await writeFile(join(folder, "app.js"), "export {};");
     const running = await startDashboard(
       {
+        changes: more.changes ?? { swarm, refusals: {} },
         ...{ swarm, transport, subjects, clock, random: systemRandom, logger: silentLogger },
         ...{
           pastTurns: async (moment) =>

@@ -183,7 +183,7 @@ describe("coming back", () => {
 describe("coming back after an hour", () => {
   it("a whole state, the newest events, and the number of those it missed", async () => {
     const clock = new LateClock();
-    const late = await Fixture.start({}, clock);
+    const late = await Fixture.start({}, { clock });
     try {
       const tasks = late.live("view=tasks");
       const events = late.live("view=events&types=TaskSubmitted");

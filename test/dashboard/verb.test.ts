@@ -60,6 +60,15 @@ describe("waggle up", () => {
     await expect.poll(() => statusAt(url), { timeout: 10_000 }).toBeUndefined();
   });
 
+  it("says why its dashboard could not start, and leads on", async () => {
+    const up = workplace.start("up", "--dashboard", "--operator-config", "absent.json");
+    await up.says(
+      /the dashboard has ended \(.*absent\.json: there is no such file\); the coordinator goes on/,
+    );
+    await up.says("leading");
+    expect((await up.kill("SIGINT")).code).toBe(0);
+  });
+
   it("with --no-dashboard serves none", async () => {
     const up = workplace.start("up");
     await up.says("leading");

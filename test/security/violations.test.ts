@@ -251,7 +251,8 @@ describe.each(servers)("on nats-server $version, in mode $mode", ({ path, mode }
     const act = async (verb: string, body: object) => {
       const headers = { cookie, origin, "x-waggle-token": changeToken, "content-type": "application/json" };
       const all = { method: "POST", headers, body: JSON.stringify(body) };
-      return (await fetch(`${origin}/api/actions/${verb}`, all)).status;
+      const response = await fetch(`${origin}/api/actions/${verb}`, all);
+      return { verb, status: response.status, text: await response.text() };
     };
     /** Reads the beginning of a live view. */
     const live = async (query: string) => {
@@ -267,6 +268,27 @@ describe.each(servers)("on nats-server $version, in mode $mode", ({ path, mode }
     return { dashboard, get, act, live };
   }
 
+  type Opened = Awaited<ReturnType<typeof openDashboard>>;
+
+  /** Reads every page and every live view. */
+  async function seePages(get: Opened["get"], live: Opened["live"]): Promise<void> {
+    for (const page of pages) {
+      const { status, text } = await get(`/api/${page}`);
+      expect({ page, status, text: status === 200 ? "" : text }).toEqual({ page, status: 200, text: "" });
+    }
+    for (const view of liveViews)
+      expect({ view, ...(await live(`view=${view}`)) }).toMatchObject({ view, status: 200 });
+  }
+
+  const changes = [
+    ["drain", { agent: "a1" }],
+    ["undrain", { agent: "a1" }],
+    ["pause", { project: "web" }],
+    ["resume", { project: "web" }],
+    ["pause", {}],
+    ["resume", {}],
+  ] as const;
+
   const pages = [
     ...["overview", "agents", "fairness", "resources", "budgets", "system", "history", "events", "tasks"],
     ...["tasks?text=t1", "agents/a1", "tasks/t1?project=web", "tasks/t1/contents?project=web"],
@@ -276,26 +298,73 @@ describe.each(servers)("on nats-server $version, in mode $mode", ({ path, mode }
     ...["agent&id=a1", "task&id=t1&project=web"],
   ];
 
-  it.each([
-    ["auditor", ["--read-only"]],
-    ["operator", []],
-  ])("the dashboard as %s", async (name, flags) => {
-    const { dashboard, get, act, live } = await openDashboard(name, ...flags);
-    for (const page of pages) {
-      const { status, text } = await get(`/api/${page}`);
-      expect({ page, status, text: status === 200 ? "" : text }).toEqual({ page, status: 200, text: "" });
+  const operatorFile = () => join(secured.folderOf("operator"), "waggle.config.json");
+
+  it("the dashboard reads as an auditor, and without an operator refuses changes", async () => {
+    const { dashboard, get, act, live } = await openDashboard("auditor");
+    await seePages(get, live);
+    const { refusals, verbs } = JSON.parse((await get("/api/session")).text);
+    expect(Object.keys(refusals)).toEqual(verbs);
+    expect(refusals.pause).toContain("start `waggle dashboard` with --operator-config FILE");
+    for (const [verb, body] of changes) {
+      expect(await act(verb, { ...body, dryRun: true })).toMatchObject({ verb, status: 200 });
+      expect(await act(verb, body)).toMatchObject({
+        verb,
+        status: 403,
+        text: expect.stringContaining("--operator-config"),
+      });
     }
-    for (const view of liveViews)
-      expect({ view, ...(await live(`view=${view}`)) }).toMatchObject({ view, status: 200 });
     const past = await get("/api/fairness/past?task=t1&project=web");
     expect(past).toMatchObject({ status: 403, text: expect.stringContaining("coordinator's credential") });
-    if (name === "operator") {
-      expect(await act("drain", { agent: "a1" })).toBe(200);
-      expect(await act("undrain", { agent: "a1" })).toBe(200);
-      expect(await act("pause", { project: "web" })).toBe(200);
-      expect(await act("resume", { project: "web" })).toBe(200);
-    }
     expect(await dashboard.stop()).toMatchObject({ code: 0 });
+  });
+
+  it("with an operator, changes are the operator's, and the auditor's connection sends none", async () => {
+    const { dashboard, get, act, live } = await openDashboard("auditor", "--operator-config", operatorFile());
+    await seePages(get, live);
+    for (const [verb, body] of changes) expect(await act(verb, body)).toMatchObject({ verb, status: 200 });
+    const submitted = await act("submit", { task: { kind: "count", project: "web" } });
+    expect(submitted).toMatchObject({
+      status: 403,
+      text: expect.stringContaining("a submitter's credential"),
+    });
+    expect(await dashboard.stop()).toMatchObject({ code: 0 });
+  });
+
+  it("a coordinator's own dashboard fits the same: it reads, and changes are an operator's", async () => {
+    const reading = await openDashboard("coordinator");
+    await seePages(reading.get, reading.live);
+    expect(await reading.get("/api/fairness/past?task=t1&project=web")).toMatchObject({ status: 200 });
+    expect(await reading.act("pause", { project: "web" })).toMatchObject({ status: 403 });
+    await reading.dashboard.stop();
+    const changing = await openDashboard("coordinator", "--operator-config", operatorFile());
+    for (const [verb, body] of changes) expect(await changing.act(verb, body)).toMatchObject({ status: 200 });
+    await changing.dashboard.stop();
+  });
+
+  it("a file that is no operator's is refused at the start, or by the server", async () => {
+    const start = (file: string) =>
+      secured.run("auditor", "dashboard", "--port", "0", "--operator-config", file);
+    const configOf = (name: string) => join(secured.folderOf(name), "waggle.config.json");
+    expect(await start(configOf("owner"))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("is a credential of the project web alone"),
+    });
+    expect(await start("absent.json")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("there is no such file"),
+    });
+    expect(await secured.run("submitter", "dashboard", "--port", "0")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("the dashboard shows the whole swarm"),
+    });
+    const wrong = await openDashboard("auditor", "--operator-config", configOf("auditor"));
+    expect(await wrong.act("pause", { project: "web" })).toMatchObject({
+      status: 403,
+      text: expect.stringContaining("the server does not permit this user to publish"),
+    });
+    await wrong.dashboard.stop();
+    expect(await secured.violations()).not.toEqual([]);
   });
 
   // --- other protocols -------------------------------------------------------------------------------

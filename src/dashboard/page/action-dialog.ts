@@ -41,7 +41,7 @@ interface ActionDialogProps {
 }
 
 function ActionDialog({ change, close }: ActionDialogProps): View {
-  const { api, notices } = useDashboard();
+  const { api, notices, session } = useDashboard();
   const { verb, body, title, note, button, isDangerous, done } = change;
   const plan = useSignal<ActionAnswer | undefined>(undefined);
   const error = useSignal<string | undefined>(undefined);
@@ -76,11 +76,13 @@ function ActionDialog({ change, close }: ActionDialogProps): View {
   };
 
   const planned = plan.value;
+  const refusal = session.refusals[verb];
   const isEmpty = planned !== undefined && planned.count === 0;
   return h(Dialog, {
     ...{ title, note, close },
     children: html`
       <div class="body">
+        ${refusal !== undefined && refusalNote(refusal)}
         ${error.value !== undefined && html`<p class="error-text" role="alert">${error.value}</p>`}
         ${planned === undefined && error.value === undefined && loading("Asking what it would change")}
         ${planned !== undefined && planOf(planned)}
@@ -93,7 +95,7 @@ function ActionDialog({ change, close }: ActionDialogProps): View {
             : html`<button
                 type="button"
                 class=${`button ${isDangerous ? "danger" : "primary"}`}
-                disabled=${planned === undefined || isEmpty || isBusy.value}
+                disabled=${planned === undefined || isEmpty || isBusy.value || refusal !== undefined}
                 onClick=${confirm}
               >
                 ${planned !== undefined && "filter" in body ? `${button} ${counted(planned.count, "task")}` : button}
@@ -102,6 +104,11 @@ function ActionDialog({ change, close }: ActionDialogProps): View {
       </footer>
     `,
   });
+}
+
+/** The button below is disabled. */
+export function refusalNote(refusal: string): View {
+  return html`<p class="refusal" role="alert">${refusal.replace(/\.?$/, ".")}</p>`;
 }
 
 function planOf({ text, command, sample = [], count }: ActionAnswer): View {

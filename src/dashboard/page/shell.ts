@@ -2,6 +2,7 @@
 
 import { Component, type ComponentChildren, h } from "preact";
 import { useEffect } from "preact/hooks";
+import type { Session } from "../wire.ts";
 import { type Dashboard, useDashboard } from "./context.ts";
 import { clockTime } from "./format.ts";
 import { icon } from "./icons.ts";
@@ -42,7 +43,7 @@ export function Shell(): View {
           </a>`,
         )}
       </nav>
-      <p class="side-foot">Waggle ${session.version}${session.isReadOnly ? ", read-only" : ""}</p>
+      <p class="side-foot">Waggle ${session.version}${mayChange(session) ? "" : ", read-only"}</p>
     </aside>
     <div class="page">
       <header class="top">
@@ -55,6 +56,11 @@ export function Shell(): View {
     </div>
     ${h(Notes, null)} ${h(OverlayView, null)}
   </div>`;
+}
+
+/** Whether any change from the page can succeed. */
+function mayChange({ isReadOnly, verbs, refusals }: Session): boolean {
+  return !isReadOnly && verbs.some((verb) => refusals[verb] === undefined);
 }
 
 const lostWords: Readonly<Record<Lost["what"], string>> = {

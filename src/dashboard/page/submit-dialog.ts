@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { h } from "preact";
 import type { ActionBodies } from "../wire.ts";
+import { refusalNote } from "./action-dialog.ts";
 import { ApiFailure, messageOf } from "./api.ts";
 import { type Dashboard, useDashboard } from "./context.ts";
 import { href } from "./router.ts";
@@ -33,6 +34,7 @@ function SubmitDialog({ task, close }: SubmitDialogProps): View {
   const error = useSignal<ApiFailure | undefined>(undefined);
   const command = useSignal<string | undefined>(undefined);
   const isBusy = useSignal(false);
+  const refusal = session.refusals.submit;
 
   const send = async (isDryRun: boolean) => {
     isBusy.value = true;
@@ -75,7 +77,7 @@ function SubmitDialog({ task, close }: SubmitDialogProps): View {
   </label>`;
   const submit = (event: Event) => {
     event.preventDefault();
-    void send(false);
+    void send(refusal !== undefined); // with the key Enter: the command alone
   };
 
   return h(Dialog, {
@@ -83,6 +85,7 @@ function SubmitDialog({ task, close }: SubmitDialogProps): View {
     note: "Only the kind is required",
     children: html`<form onSubmit=${submit} novalidate>
       <div class="body">
+        ${refusal !== undefined && refusalNote(refusal)}
         <div class="form">
           ${input("kind", "Kind", "which agents may run it")}
           ${input("project", "Project", `default ${session.project}`)}
@@ -125,7 +128,7 @@ function SubmitDialog({ task, close }: SubmitDialogProps): View {
       <footer>
         <button type="button" class="button quiet" disabled=${isBusy.value} onClick=${() => void send(true)}>Show the command</button>
         <button type="button" class="button" onClick=${close}>Close</button>
-        <button type="submit" class="button primary" disabled=${isBusy.value}>Submit</button>
+        <button type="submit" class="button primary" disabled=${isBusy.value || refusal !== undefined}>Submit</button>
       </footer>
     </form>`,
   });

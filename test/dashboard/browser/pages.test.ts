@@ -1,6 +1,8 @@
 // The dashboard in a real browser, beside a swarm of real processes on a real nats-server.
 
+import { readFile } from "node:fs/promises";
 import { request } from "node:http";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { natsServersFor } from "../../support/nats-server.ts";
@@ -331,6 +333,34 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     expect((await lively.swarm.status()).paused).toBeUndefined();
     expect(complaints).toEqual([]);
     await context.close();
+  });
+
+  it("without an operator shows what each change would do, and the option that permits it", async () => {
+    const { workplace, swarm } = lively;
+    const { url } = JSON.parse(await readFile(join(workplace.dataFolder, "broker.json"), "utf8"));
+    const login = ["--nats", url, "--nkey", join(workplace.dataFolder, "user.nk")];
+    const reading = workplace.start("dashboard", "--port", "0", ...login);
+    await reading.says(/\/enter\/\w+/);
+    const [address = ""] = /http:\S+\/enter\/\w+/.exec(reading.said) ?? [];
+    const { page, context, complaints } = await openPage(browser, { theme: "dark", width: 1_400 });
+    await page.goto(address);
+    await page.getByRole("button", { name: "Pause…" }).click();
+    const refusal = page.locator(".dialog [role=alert]");
+    await refusal.getByText("start `waggle dashboard` with --operator-config FILE").waitFor();
+    await page.locator(".dialog code", { hasText: "waggle pause" }).waitFor();
+    expect(await page.getByRole("button", { name: "Pause", exact: true }).isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Keep as it is" }).click();
+    await page.getByRole("link", { name: "Tasks", exact: true }).click();
+    await page.getByRole("button", { name: "New task" }).click();
+    await refusal.waitFor();
+    await page.locator("input[name=kind]").fill("count");
+    await page.locator("input[name=kind]").press("Enter");
+    await page.locator(".dialog code", { hasText: "waggle submit --kind count" }).waitFor();
+    expect(await page.getByRole("button", { name: "Submit", exact: true }).isDisabled()).toBe(true);
+    expect((await swarm.status()).paused).toBeUndefined();
+    expect(complaints).toEqual([]);
+    await context.close();
+    await reading.kill("SIGTERM");
   });
 
   it("finds a task and a page by keyboard", async () => {

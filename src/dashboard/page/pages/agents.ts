@@ -23,11 +23,18 @@ const columns: readonly Column<AgentRow>[] = [
   { title: "State", cell: stateBadge, by: ({ status }) => status },
   {
     title: "Capacity",
-    by: ({ load }) => load,
+    by: ({ inFlight, maxConcurrent }) => inFlight / maxConcurrent,
     cell: ({ inFlight, maxConcurrent, status }) => html`<div class="bar-row">
           ${bar([{ share: inFlight / maxConcurrent, tone: status === "offline" ? "idle" : "accent" }], `${inFlight} of ${maxConcurrent} slots in use`)}
           <span class="nowrap">${inFlight}/${maxConcurrent}</span>
         </div>`,
+  },
+  {
+    title: "Load",
+    numeric: true,
+    rank: "mid",
+    cell: ({ load, status }) => (status === "offline" ? "–" : load.toFixed(2)),
+    by: ({ load }) => load,
   },
   { title: "Success", numeric: true, cell: successCell, by: observedSuccess },
   { title: "Latency", numeric: true, rank: "wide", cell: (agent) => latencyText(agent), by: meanLatency },

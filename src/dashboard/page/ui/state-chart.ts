@@ -2,15 +2,15 @@
 // slots in each state. Signals of outer states are listed below the drawing.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { ChartView } from "../../wire.ts";
 import { whole } from "../format.ts";
 import type { ChartLayout, PlacedState } from "./chart-layout.ts";
 import { html, type View } from "./html.ts";
 import { loading } from "./states.ts";
 
-/** A wider chart shrinks down to this, and is then scrolled: smaller letters are hard to read. */
-const WIDTH_MIN = 720;
+/** A wide chart shrinks to this part of its size, and is then scrolled: smaller letters are hard to read. */
+const SCALE_MIN = 0.85;
 
 export function StateChart({ chart }: { readonly chart: ChartView }): View {
   const layout = useSignal<ChartLayout | undefined>(undefined);
@@ -21,12 +21,21 @@ export function StateChart({ chart }: { readonly chart: ChartView }): View {
       layout.value = layoutOf(chart);
     });
   }, [shape]);
+  const sight = useRef<HTMLDivElement>(null);
   const placed = layout.value;
+  // A narrow screen begins with the state in which a life begins, not with the left edge.
+  useEffect(() => {
+    const { current } = sight;
+    const first = placed?.states.find(({ name }) => name === chart.states.find(isBeginning)?.name);
+    if (current === null || placed === undefined || first === undefined) return;
+    current.scrollLeft = (first.x / placed.width) * current.scrollWidth - current.clientWidth / 2;
+  }, [placed]);
   if (placed === undefined) return loading("Drawing the chart");
   const counts = new Map(chart.states.map(({ name, count }) => [name, count]));
   const tip = `tip-${chart.id}`;
   return html`
-    <svg style=${{ minWidth: `${Math.min(placed.width, WIDTH_MIN)}px` }} width=${placed.width} height=${placed.height} viewBox=${`0 0 ${placed.width} ${placed.height}`} role="img" aria-label=${chart.title} preserveAspectRatio="xMidYMid meet">
+    <div class="scroll-x" tabindex="0" role="group" aria-label=${`${chart.title}, drawn`} ref=${sight}>
+    <svg style=${{ minWidth: `${Math.round(placed.width * SCALE_MIN)}px` }} width=${placed.width} height=${placed.height} viewBox=${`0 0 ${placed.width} ${placed.height}`} role="img" aria-label=${chart.title} preserveAspectRatio="xMidYMid meet">
       <defs>
         <marker id=${tip} width=${placed.width} height=${placed.height} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
           <path class="tip" d="M0 0 8 4 0 8z"></path>
@@ -41,6 +50,7 @@ export function StateChart({ chart }: { readonly chart: ChartView }): View {
       )}
       ${placed.states.filter(({ isGroup }) => !isGroup).map((state) => box(state, counts.get(state.name)))}
     </svg>
+    </div>
     ${
       placed.outer.length > 0 &&
       html`<ul class="small muted">
@@ -48,6 +58,11 @@ export function StateChart({ chart }: { readonly chart: ChartView }): View {
       </ul>`
     }
   `;
+}
+
+/** Of the chart as a whole. */
+function isBeginning({ isInitial, parent }: ChartView["states"][number]): boolean {
+  return isInitial && parent === undefined;
 }
 
 function box(
