@@ -77,7 +77,7 @@ function SubmitDialog({ task, close }: SubmitDialogProps): View {
   </label>`;
   const submit = (event: Event) => {
     event.preventDefault();
-    void send(refusal !== undefined); // with the key Enter: the command alone
+    void send(false);
   };
 
   return h(Dialog, {

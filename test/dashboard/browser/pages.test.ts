@@ -354,7 +354,7 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await page.getByRole("button", { name: "New task" }).click();
     await refusal.waitFor();
     await page.locator("input[name=kind]").fill("count");
-    await page.locator("input[name=kind]").press("Enter");
+    await page.getByRole("button", { name: "Show the command" }).click();
     await page.locator(".dialog code", { hasText: "waggle submit --kind count" }).waitFor();
     expect(await page.getByRole("button", { name: "Submit", exact: true }).isDisabled()).toBe(true);
     expect((await swarm.status()).paused).toBeUndefined();
