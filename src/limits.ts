@@ -559,6 +559,9 @@ export const limits = {
   slotsPerLeaseMax: 16,
   /** Slot leases that an agent may hold or wait for: a heartbeat lists all leases. */
   slotLeasesPerAgentMax: 1_024,
+  /** Age of a request from which a heartbeat without its handle ends it. A heartbeat of another thread or connection is
+   *  sent within this time of its making. */
+  slotUnlistedMs: 2_000,
   /** Idle time of a slot lease: heartbeats are a second apart, and a client touches four times per idle time. */
   slotIdleMsMin: 1_000,
   slotIdleMsMax: 24 * 3_600_000,

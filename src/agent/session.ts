@@ -184,6 +184,7 @@ export class AgentSession implements SessionLink {
       },
       isRecent: (sentAt) => this.#isRecent(sentAt),
       onRefused: (refusal) => this.#signal(signalOfRefusal(refusal)),
+      onAsking: () => this.#slateRequest(),
       onHeld: () => {
         this.#slateFirst();
         this.#slotWatch.noteRunning();
@@ -368,6 +369,7 @@ export class AgentSession implements SessionLink {
 
   #beginNext(): void {
     this.#slated = { attempts: [], slots: undefined };
+    this.#slatedAt = Number.NEGATIVE_INFINITY;
     this.#current = this.#newIncarnation();
     this.#load = 0;
   }
@@ -494,6 +496,12 @@ export class AgentSession implements SessionLink {
     if (this.#deps.standIn === undefined) return;
     this.#slate();
     this.#deps.standIn.noteSent(this.#heartbeatMs);
+  }
+
+  /** Shows a request for slots to the stand-in before the leader can grant it. A heartbeat without the handle would
+   *  tell the leader that the agent let go of the slot. Before the first heartbeat, the stand-in sends none. */
+  #slateRequest(): void {
+    if (this.#deps.standIn !== undefined && this.#slatedAt > Number.NEGATIVE_INFINITY) this.#slate();
   }
 
   /** Shows new attempts to the stand-in before their handlers can block this thread. */

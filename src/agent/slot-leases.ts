@@ -58,6 +58,8 @@ export interface SlotLeasesDeps {
   readonly confirmedAt: () => number;
   /** True if a lease that counts from `sentAt` lasts long enough to be confirmed. */
   readonly isRecent: (sentAt: number) => boolean;
+  /** A handle is about to be asked for: every heartbeat from now on must list it. */
+  readonly onAsking: () => void;
   /** The leader refuses the agent itself. */
   readonly onRefused: (refusal: CodedError) => void;
   /** A slot was granted: its lease must be watched. */
@@ -248,8 +250,9 @@ export class SlotLeases {
   #ask(slotLease: LocalSlotLease): void {
     slotLease.asking.unsubscribe();
     const incarnation = this.#deps.incarnation();
-    if (incarnation !== undefined)
-      slotLease.asking = this.#repeat(() => this.#askOnce(slotLease, incarnation));
+    if (incarnation === undefined) return;
+    this.#deps.onAsking();
+    slotLease.asking = this.#repeat(() => this.#askOnce(slotLease, incarnation));
   }
 
   /** Uses a new handle, because the outcome of the old handle is unknown or final. */

@@ -91,7 +91,7 @@ export function decideReconcile(
   if (row === undefined) return answered({ kind: "none" });
   const events: Event[] = [...arrivals(row, command.seen), ...lostAttempts(state, row, command, at)];
   // Before the agent is responsive again, or released slots could be granted back.
-  const slots = reconcileSlots(state, row.id, command.slots ?? noSlots);
+  const slots = reconcileSlots(state, row.id, command.slots ?? noSlots, at);
   events.push(...slots.events);
   if (row.unresponsive && command.seen >= row.lastNumber)
     events.push({ type: "AgentResponsive", agent: row.id });

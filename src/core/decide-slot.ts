@@ -199,7 +199,7 @@ export function endSlotsOf(
 /**
  * Reconciles the journal with an agent's lists, and returns corrections where the agent is wrong. The agent has let go
  * of every handle listed neither as held nor as waiting: an agent lists a handle from before the request until the
- * ending is known.
+ * ending is known. A young request is left alone, because it may have overtaken a heartbeat of another thread.
  */
 export function reconcileSlots(
   state: SwarmState,
@@ -207,7 +207,9 @@ export function reconcileSlots(
   { held, waiting }: ListedSlots,
 ): { readonly events: readonly Event[]; readonly corrections: SlotCorrections | undefined } {
   const listed = new Set([...held, ...waiting]);
-  const unlisted = slotLeasesOf(state, agent).filter(({ handle }) => !listed.has(handle));
+  const unlisted = slotLeasesOf(state, agent).filter(
+    ({ handle, requestedAt }) => !listed.has(handle) && at - requestedAt >= limits.slotUnlistedMs,
+  );
   const lost = unlisted
     .filter((slotLease) => slotLease.state === "held")
     .slice(0, limits.closuresPerCommandMax);
@@ -227,6 +229,7 @@ export function reconcileSlots(
 }
 
 function isAlive(state: SwarmState, agent: AgentId, incarnation: Incarnation): boolean {
+  at: Instant,
   const row = state.agentById.get(agent);
   return row?.online === true && row.incarnation === incarnation;
 }

@@ -124,7 +124,8 @@ export const touchRequestSchema = z.object({
   handle: handleSchema,
 });
 
-/** In a heartbeat. A handle in neither list is released, or no longer waits. */
+/** In a heartbeat. A handle in neither list is released, or no longer waits, unless its request is younger than
+ *  `limits.slotUnlistedMs`. */
 export const listedSlotsSchema = z.object({
   held: handles.describe("handles of granted slot leases"),
   waiting: handles.describe("handles of requests that wait or have no answer yet"),

@@ -8,6 +8,10 @@ const { server, agent, heartbeatMs, leaseTtlMs } = workerData;
 const connection = await connect({ servers: server });
 const subject = (verb) => `waggle.v1.test.agent._.${agent}.${verb}`;
 const beats = [];
+/** Handle of the request for slots. */
+let asked;
+/** Heartbeats since then that lack the handle. */
+let unlisted = 0;
 let isLogAsked = false;
 
 on("join", (join, message) => {
@@ -21,7 +25,16 @@ on("join", (join, message) => {
     JSON.stringify({ type: "assign", term: 1, incarnation: join.incarnation, assignments }),
   );
 });
-on("heartbeat", ({ held, seen }, message) => {
+on("acquire", ({ handle }, message) => {
+  asked = handle;
+  const granted = JSON.stringify({ term: 1, idx: 2, answer: { ok: true, state: "granted" } });
+  setTimeout(() => message.respond(granted), 2 * heartbeatMs);
+});
+on("release", (_, message) => {
+  message.respond(JSON.stringify({ ok: true, term: 1, idx: 3, was: "held" }));
+});
+on("heartbeat", ({ held, seen, slots = { held: [], waiting: [] } }, message) => {
+  if (asked !== undefined && ![...slots.held, ...slots.waiting].includes(asked)) unlisted += 1;
   beats.push({ at: performance.now(), held: held.length, seen });
   if (held.length === 1 && !isLogAsked) void askForLog();
   message.respond(JSON.stringify({ term: 1, renewed: true }));
@@ -30,7 +43,7 @@ on("result", ({ results }, message) => {
   message.respond(
     JSON.stringify({ term: 1, idx: 2, answers: results.map(() => ({ ok: true, status: "ok" })) }),
   );
-  parentPort.postMessage({ type: "result", results, beats });
+  parentPort.postMessage({ type: "result", results, beats, unlisted });
 });
 on("leave", (_, message) => {
   message.respond(JSON.stringify({ ok: true, term: 1, idx: 3 }));

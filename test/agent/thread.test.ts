@@ -1,5 +1,6 @@
 // The stand-in over a real server: a handler may block the main thread without losing heartbeats.
 
+import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
@@ -52,7 +53,7 @@ describe.skipIf(server === undefined)("an agent with a stand-in", () => {
       handler: (_, { signal, log }) => {
         const { aborted } = signal;
         log("before");
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockedMs);
+        block(blockedMs);
         wasAborted = aborted || signal.aborted;
         endedAt = Date.now();
         return "done";
@@ -69,6 +70,21 @@ describe.skipIf(server === undefined)("an agent with a stand-in", () => {
     const { logs, at } = await messages.next("log");
     expect(logs).toEqual([{ attempt: 1, text: "before\n", droppedBytes: 0 }]);
     expect(at, "answered while the thread was blocked").toBeLessThan(endedAt);
+  });
+
+  it("lists a request for slots in every heartbeat after it, so that a leader never takes the slot back", async () => {
+    const { messages } = await start({
+      handler: async (_, context) => {
+        const asked = context.acquire("gpu");
+        await delay(heartbeatMs / 10);
+        block(10 * heartbeatMs);
+        await (await asked).release();
+        return "done";
+      },
+    });
+    const { beats, unlisted } = await messages.next("result");
+    expect(beats.filter(({ held }) => held === 1).length).toBeGreaterThan(beatsMin);
+    expect(unlisted).toBe(0);
   });
 
   it("drains and leaves; its log lines reach the logger, without credentials", async () => {
@@ -105,7 +121,16 @@ interface LeaderMessages {
   ready: object;
   left: object;
   log: { readonly logs: object[]; readonly at: number };
-  result: { readonly results: object[]; readonly beats: { at: number; held: number; seen: number }[] };
+  result: {
+    readonly results: object[];
+    readonly beats: { at: number; held: number; seen: number }[];
+    readonly unlisted: number;
+  };
+}
+
+/** Blocks this thread. */
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 function leaderThread(url: string) {

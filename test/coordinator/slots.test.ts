@@ -324,6 +324,7 @@ describe("a heartbeat", () => {
   it("that does not list a slot gives it up", async () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
+    await clock.advance(limits.slotUnlistedMs);
     await beat(a1, []);
     expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
   });

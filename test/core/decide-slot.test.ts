@@ -301,6 +301,9 @@ describe("a slot becomes free", () => {
         seen: assignmentNumber(0),
         slots: { held: held.map(slotHandle), waiting: waiting.map(slotHandle) },
       }) as const;
+    turns.turn(beat("a1", [], []), beat("a2", [], []));
+    expect(turns.all("SlotReleased"), "a request may overtake a heartbeat of another thread").toEqual([]);
+    turns.pass(limits.slotUnlistedMs);
     turns.turn(beat("a2", [], []));
     expect(turns.last("SlotWaitEnded")).toMatchObject({ handles: ["a2-x"], reason: "lost" });
     turns.turn(beat("a1", [], []));

@@ -179,6 +179,7 @@ describe("the report of a slot that ended without one", () => {
   it("of a lease that the heartbeat no longer lists is as that of a lost agent", () => {
     const turns = budgeted();
     turns.turn(acquire("a1-x", "gpu", terms));
+    turns.pass(limits.slotUnlistedMs);
     turns.turn({
       type: "ReconcileAgent",
       ...{ agent: lapse("a1").agent, incarnation: lapse("a1").incarnation, held: [] },

@@ -13,6 +13,7 @@ import {
   slotHandle,
   userId,
 } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
 import { defaultPolicy } from "../../src/state/policy.ts";
 import { slotLeasesOf } from "../../src/state/slot-rows.ts";
 import { defaultProjectSettings } from "../../src/state/state.ts";
@@ -110,7 +111,9 @@ export class SlotModel {
   }
 
   run({ wishes: asked, passMs }: { readonly wishes: readonly SlotWish[]; readonly passMs: number }): void {
-    this.turns.pass(passMs);
+    // A heartbeat ends requests of some age alone.
+    const isOld = asked.some(({ what, detail }) => what === "beat" && detail % 2 === 0);
+    this.turns.pass(isOld ? limits.slotUnlistedMs : passMs);
     const commands: Command[] = [];
     const joined = new Set<string>();
     for (const each of asked) {
