@@ -117,7 +117,10 @@ export class ModelCalls {
 
   /** Ends a failed call. @returns the error to throw */
   async failed(lease: Lease, error: unknown): Promise<unknown> {
-    if (lease.isOver) return error;
+    if (lease.isOver) {
+      lease.refuseLate(error);
+      return error;
+    }
     const refusal = refusalIn(error, Date.now());
     // A provider charges nothing for a call that it refused.
     if (refusal !== undefined) lease.note({ inputTokens: 0, outputTokens: 0 });
@@ -182,10 +185,10 @@ export class ModelCalls {
    *  @returns the error to throw inside a handler, so that the task is tried again; undefined elsewhere */
   #usedUp(lease: Lease, { retryAfterMs }: Refusal, cause: unknown): InfrastructureError | undefined {
     const { attempt, model, resource } = lease;
-    const reason = `the quota of ${model} is used up (429)`;
-    const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
-    lease.end({ refused: { reason, ...wait } });
+    const refusedSlot = usedUp(model, retryAfterMs);
+    lease.end({ refused: refusedSlot });
     if (attempt === undefined) return undefined;
+    const { reason, ...wait } = refusedSlot;
     const error = new InfrastructureError(reason, { cause, scope: { resource }, ...wait });
     const refused = this.#refusedByAttempt.get(attempt) ?? new Map<string, Refused>();
     refused.set(resource, { error, untilMs: Date.now() + (retryAfterMs ?? 0) });
@@ -279,6 +282,14 @@ export class Lease {
     this.#controller.abort(reason);
   }
 
+  /** Puts the resource on hold after the lease has ended, where the outcome of its call is a used up quota (429). */
+  refuseLate(outcome: unknown): void {
+    const { status, retryAfterMs } = refusalIn(outcome, Date.now()) ?? {};
+    if (status !== 429 || retryAfterMs === undefined) return;
+    // A second hold for the same time changes nothing.
+    void this.#slot.release({ refused: usedUp(this.model, retryAfterMs) });
+  }
+
   /** Settles as `work`, or rejects when the lease is stopped, whatever becomes of `work`. */
   async race<Result>(work: PromiseLike<Result> | Result): Promise<Result> {
     const { signal } = this;
@@ -287,18 +298,27 @@ export class Lease {
       const over = () => signal.removeEventListener("abort", stopped);
       signal.addEventListener("abort", stopped, { once: true });
       if (signal.aborted) stopped();
+      const settled = (outcome: unknown) => {
+        over();
+        if (signal.aborted) this.refuseLate(outcome);
+      };
       Promise.resolve(work).then(
         (result) => {
-          over();
+          settled(result);
           resolve(result);
         },
         (error) => {
-          over();
+          settled(error);
           reject(error);
         },
       );
     });
   }
+}
+
+function usedUp(model: string, retryAfterMs: number | undefined) {
+  const reason = `the quota of ${model} is used up (429)`;
+  return retryAfterMs === undefined ? { reason } : { reason, retryAfterMs };
 }
 
 /** A fake model may have no id: then the resource stands for it. @throws InvalidValueError */

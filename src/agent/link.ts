@@ -137,10 +137,11 @@ export type SlotNotice =
   | { readonly type: "slot-lost"; readonly key: SlotKey; readonly reason: SlotLossReason }
   | { readonly type: "slot-released"; readonly key: SlotKey; readonly error?: PlainError };
 
-/** What was used under a granted slot lease, which may be lost by now. */
-export interface UsedSlot {
+/** What the holder reports of a granted slot lease, which may be lost by now. */
+export interface SlotLeaseReport {
   readonly handle: string;
-  readonly usage: SlotUsage;
+  readonly usage?: SlotUsage;
+  readonly refused?: SlotRefusalClaim;
 }
 
 /** From the agent to the session. */
@@ -151,20 +152,9 @@ export type SessionOrder =
   | ({ readonly type: "log" } & WrittenText)
   | { readonly type: "acquire"; readonly slotLease: AcquireOrder }
   /** Release slots, or give up the request. Answered with `slot-released`. */
-  | {
-      readonly type: "release";
-      readonly key: SlotKey;
-      readonly used?: UsedSlot;
-      readonly refused?: SlotRefusalClaim;
-    }
+  | { readonly type: "release"; readonly key: SlotKey; readonly report?: SlotLeaseReport }
   /** Release a handle that this process does not hold, or report what was used under it. */
-  | {
-      readonly type: "release-handle";
-      readonly key: SlotKey;
-      readonly handle: string;
-      readonly usage?: SlotUsage;
-      readonly refused?: SlotRefusalClaim;
-    }
+  | ({ readonly type: "release-handle"; readonly key: SlotKey } & SlotLeaseReport)
   /** Start the idle time of a held slot anew. */
   | { readonly type: "touch"; readonly key: SlotKey }
   /** Accept nothing new, finish, leave. */

@@ -237,7 +237,7 @@ export class AgentSession implements SessionLink {
       case "acquire":
         return this.#slotLeases.acquire(order.slotLease);
       case "release":
-        return this.#slotLeases.release(order.key, order);
+        return this.#slotLeases.release(order.key, order.report);
       case "release-handle":
         return this.#slotLeases.releaseHandle(order);
       case "touch":

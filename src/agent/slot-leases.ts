@@ -19,8 +19,6 @@ import type { CodedError, Heartbeat } from "../protocol/schemas.ts";
 import {
   acquireResponseSchema,
   releaseResponseSchema,
-  type SlotRefusalClaim,
-  type SlotUsage,
   touchResponseSchema,
 } from "../protocol/slot-schemas.ts";
 import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
@@ -32,8 +30,8 @@ import type {
   PlainError,
   SessionNotice,
   SlotKey,
+  SlotLeaseReport,
   SlotLossReason,
-  UsedSlot,
 } from "./link.ts";
 
 /** 36¹⁶ values. */
@@ -58,10 +56,10 @@ export interface SlotLeasesDeps {
   readonly confirmedAt: () => number;
   /** True if a lease that counts from `sentAt` lasts long enough to be confirmed. */
   readonly isRecent: (sentAt: number) => boolean;
-  /** A handle is about to be asked for: every heartbeat from now on must list it. */
-  readonly onAsking: () => void;
   /** The leader refuses the agent itself. */
   readonly onRefused: (refusal: CodedError) => void;
+  /** A handle is about to be asked for: every heartbeat from now on must list it. */
+  readonly onAsking: () => void;
   /** A slot was granted: its lease must be watched. */
   readonly onHeld: () => void;
   /** A background task failed because of a bug. */
@@ -80,26 +78,26 @@ export interface LocalSlotLease extends Leased {
   cancelAskTimeout: () => void;
   /** Why the newest request had no answer. */
   unanswered?: string;
-  /** Tokens used, to be reported with the release. */
-  usage?: SlotUsage | undefined;
-  /** The work was refused, to be reported with the release. */
-  refused?: SlotRefusalClaim | undefined;
+  /** To be sent with the release. */
+  report?: DatedReport | undefined;
+}
+
+/** A report, and when the holder made it, monotonic ms. */
+interface DatedReport extends SlotLeaseReport {
+  readonly at: number;
 }
 
 /** The release of a handle that this process does not hold. */
-interface HandleRelease {
+interface HandleRelease extends SlotLeaseReport {
   readonly key: SlotKey;
-  readonly handle: string;
-  readonly usage?: SlotUsage;
-  readonly refused?: SlotRefusalClaim;
 }
 
 export class SlotLeases {
   readonly #deps: SlotLeasesDeps;
   readonly #byKey = new Map<SlotKey, LocalSlotLease>();
   readonly #byHandle = new Map<string, LocalSlotLease>();
-  /** Reports of usage that no leader has answered, from incarnations that ended. */
-  readonly #unheard: (HandleRelease & { readonly usage: SlotUsage })[] = [];
+  /** Reports that no leader has answered, from incarnations that ended. */
+  readonly #unheard: (HandleRelease & DatedReport)[] = [];
 
   constructor(deps: SlotLeasesDeps) {
     this.#deps = deps;
@@ -163,28 +161,29 @@ export class SlotLeases {
     slotLease.asking = this.#repeat(() => this.#touchOnce(slotLease, incarnation));
   }
 
-  /** Releases a slot, or gives up the request. Idempotent. The leader charges usage also where
-   *  the slot is lost. */
-  release(
-    key: SlotKey,
-    { used, refused }: { readonly used?: UsedSlot; readonly refused?: SlotRefusalClaim } = {},
-  ): void {
+  /** Releases a slot, or gives up the request. Idempotent. A report reaches the leader also where the slot is lost. */
+  release(key: SlotKey, report?: SlotLeaseReport): void {
     const slotLease = this.#byKey.get(key);
-    if (slotLease === undefined && used !== undefined) return this.releaseHandle({ key, ...used });
+    if (slotLease === undefined && saysMore(report)) return this.#releaseLost(key, report);
     if (slotLease === undefined) return this.#deps.notify({ type: "slot-released", key });
     if (slotLease.phase === "releasing") return;
     cancelAll(slotLease);
     slotLease.phase = "releasing";
-    slotLease.usage = used?.usage;
-    slotLease.refused = refused;
+    slotLease.report = report && this.#dated(report);
     const incarnation = this.#deps.incarnation();
     if (incarnation === undefined) this.#endRelease(slotLease);
     else slotLease.asking = this.#repeat(() => this.#giveBack(slotLease, incarnation));
   }
 
   /** Releases a handle that this process does not hold: only the leader knows its state. */
-  releaseHandle(release: HandleRelease): void {
+  releaseHandle({ key, ...report }: HandleRelease): void {
+    const release = { key, ...this.#dated(report) };
     this.#repeat(() => this.#askToRelease(release));
+  }
+
+  /** The loss of a slot has settled its tokens, unless the holder reports more. */
+  #releaseLost(key: SlotKey, { usage = { tokens: 0 }, ...report }: SlotLeaseReport): void {
+    this.releaseHandle({ key, usage, ...report });
   }
 
   granted(handles: readonly string[]): void {
@@ -203,12 +202,12 @@ export class SlotLeases {
     }
   }
 
-  /** A release under way goes on where it reports usage: the leader has not charged it yet. */
+  /** A release under way goes on where it reports more than the release: the leader has not heard it yet. */
   revoked(handles: readonly string[], reason: SlotLossReason = "revoked"): void {
     for (const handle of handles) {
       const slotLease = this.#byHandle.get(handle);
       if (slotLease?.phase === "held") this.#lose(slotLease, reason);
-      else if (slotLease?.phase === "releasing" && slotLease.isRunning && slotLease.usage === undefined)
+      else if (slotLease?.phase === "releasing" && slotLease.isRunning && !saysMore(slotLease.report))
         this.#released(slotLease);
     }
   }
@@ -217,7 +216,7 @@ export class SlotLeases {
   begin(): void {
     for (const slotLease of this.#byKey.values())
       if (slotLease.phase === "asking" || slotLease.phase === "waiting") this.#askAnew(slotLease);
-    for (const release of this.#unheard.splice(0)) this.releaseHandle(release);
+    for (const release of this.#unheard.splice(0)) this.#repeat(() => this.#askToRelease(release));
   }
 
   /** The incarnation ended: its held slots are lost. Pending requests wait for the next incarnation. */
@@ -229,11 +228,11 @@ export class SlotLeases {
     }
   }
 
-  /** The incarnation ends before a leader answered a release: the next incarnation reports what was used. */
+  /** The incarnation ends before a leader answered a release: the next incarnation reports. */
   #endRelease(slotLease: LocalSlotLease): void {
-    const { usage, handle, order } = slotLease;
+    const { report, order } = slotLease;
     this.#released(slotLease);
-    if (usage !== undefined) this.#unheard.push({ key: order.key, handle, usage });
+    if (saysMore(report)) this.#unheard.push({ key: order.key, usage: { tokens: 0 }, ...report });
     if (this.#unheard.length > limits.slotLeasesPerAgentMax) this.#unheard.shift();
   }
 
@@ -310,13 +309,8 @@ export class SlotLeases {
 
   #giveBack(slotLease: LocalSlotLease, incarnation: Incarnation): Observable<void> {
     const { leader, onRefused } = this.#deps;
-    const { handle, usage, refused } = slotLease;
-    const message = {
-      incarnation,
-      handle,
-      ...(usage === undefined ? {} : { usage }),
-      ...(refused === undefined ? {} : { refused }),
-    };
+    const { handle, report } = slotLease;
+    const message = { incarnation, handle, ...this.#toSend(report) };
     return from(leader.ask("release", message, releaseResponseSchema)).pipe(
       map((answer) => {
         if (answer.kind === "refused" && isOfTheAgent(answer.refusal)) return onRefused(answer.refusal);
@@ -327,20 +321,16 @@ export class SlotLeases {
     );
   }
 
-  #askToRelease({ key, handle, usage, refused }: HandleRelease): Observable<void> {
+  #askToRelease(release: HandleRelease & DatedReport): Observable<void> {
     const { leader, notify, onRefused } = this.#deps;
+    const { key, handle } = release;
     const incarnation = this.#deps.incarnation();
     if (incarnation === undefined) {
-      if (usage !== undefined) this.#unheard.push({ key, handle, usage });
+      if (saysMore(release)) this.#unheard.push(release);
       notify({ type: "slot-released", key });
       return EMPTY;
     }
-    const message = {
-      incarnation,
-      handle,
-      ...(usage === undefined ? {} : { usage }),
-      ...(refused === undefined ? {} : { refused }),
-    };
+    const message = { incarnation, handle, ...this.#toSend(release) };
     return from(leader.ask("release", message, releaseResponseSchema)).pipe(
       map((answer) => {
         if (answer.kind === "answered") return notify({ type: "slot-released", key });
@@ -350,6 +340,22 @@ export class SlotLeases {
         throw new TryAgain();
       }),
     );
+  }
+
+  #dated(report: SlotLeaseReport): DatedReport {
+    return { ...report, at: this.#deps.clock.monotonicMs() };
+  }
+
+  /** The provider's time runs from the report, and not from a message that is repeated. */
+  #toSend(report: DatedReport | undefined): Pick<SlotLeaseReport, "usage" | "refused"> {
+    const { usage, refused, at = 0 } = report ?? {};
+    const passedMs = Math.floor(this.#deps.clock.monotonicMs() - at);
+    const forMs = refused?.forMs;
+    const left = forMs === undefined ? refused : { ...refused, forMs: Math.max(0, forMs - passedMs) };
+    return {
+      ...(usage === undefined ? {} : { usage }),
+      ...(left === undefined ? {} : { refused: left }),
+    };
   }
 
   #repeat(ask: () => Observable<void>): Subscription {
@@ -401,6 +407,11 @@ export class SlotLeases {
   #freshHandle(): SlotHandle {
     return slotHandle(this.#deps.random.id(HANDLE_LENGTH));
   }
+}
+
+/** Whether the leader must hear the report, also where it has taken the slot back. */
+function saysMore(report: SlotLeaseReport | undefined): report is SlotLeaseReport {
+  return report?.usage !== undefined || report?.refused !== undefined;
 }
 
 /** The leader may have accepted the request. Releasing the handle makes the end definite. */

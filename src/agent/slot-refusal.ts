@@ -22,7 +22,8 @@ export interface RefusedSlot {
   readonly retryAfterMs?: number;
   /** Instead of `retryAfterMs`: the instant, at most 7 days from now. */
   readonly until?: Date | number;
-  /** Of several resources, the one that refused. Default: all resources of the slot. */
+  /** Of several resources, the one that refused. Default: all resources of the slot. Required to report a refusal by a
+   *  bare handle after the slot has ended. */
   readonly resource?: string;
   /** The provider's words, shown by `status` and `explain`. */
   readonly reason?: string;
@@ -54,12 +55,19 @@ export function readRefusal(
     const sentence = `release: resource: the slot is of ${resources.join(" and ")}, not of ${resource}`;
     throw new InvalidMessageError(sentence, { field: "resource" });
   }
+  // Named also where it is clear: the leader forgets the resources of a slot that ends.
+  const named = resource ?? onlyOneOf(resources);
   return {
-    ...(resource === undefined ? {} : { resource: resource as ResourceName }),
+    ...(named === undefined ? {} : { resource: named as ResourceName }),
     ...(retryAfterMs === undefined ? {} : { forMs: Math.ceil(retryAfterMs) }),
     ...(until === undefined ? {} : { until: Number(until) as Instant }),
     ...(reason === undefined ? {} : { reason: headOf(reason, limits.errorCharactersMax) }),
   };
+}
+
+function onlyOneOf(resources: readonly string[] | undefined): string | undefined {
+  const [first, ...others] = resources ?? [];
+  return others.every((other) => other === first) ? first : undefined;
 }
 
 /** The refusal of a slot that a claim for a hold names, if any. */

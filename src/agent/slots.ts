@@ -97,7 +97,8 @@ export interface Slot extends SlotTicket, AsyncDisposable {
    *  @returns false once the slots are released or lost */
   touch(): boolean;
   /** Releases the slots. Idempotent. Resolves when the release is journaled, and after at most 5 s; without an
-   *  answer of a leader, the release continues in the background.
+   *  answer of a leader, the release continues in the background. A refusal that names a time counts also after the
+   *  release, or after the slots were lost.
    *  @throws InvalidMessageError for a wrong option, naming it: then nothing is released */
   release(options?: ReleaseOptions): Promise<void>;
 }
@@ -256,26 +257,28 @@ export class Slots {
       ...(order.as === undefined ? {} : { as: order.as }),
       ...(attempt === undefined ? {} : { task: attempt.task }),
     };
-    const release = async (usage: SlotUsage | undefined, refused: SlotRefusalClaim | undefined) => {
+    const giveBack = async (usage: SlotUsage | undefined, refused: SlotRefusalClaim | undefined) => {
       this.#heldByKey.delete(key);
       this.#heldByHandle.delete(handle);
       const used = usage?.tokens ?? tokens;
       if (used !== undefined) attempt?.charge(used);
       if (this.#isClosed) return;
       const isOwn = usage !== undefined && attempt === undefined;
-      await this.#heard(key, {
-        type: "release",
-        key,
-        ...(isOwn ? { used: { handle, usage } } : {}),
-        ...(refused === undefined ? {} : { refused }),
-      });
+      const report = { handle, ...(isOwn ? { usage } : {}), ...(refused === undefined ? {} : { refused }) };
+      await this.#heard(key, { type: "release", key, report });
+    };
+    const refuse = async (refused: SlotRefusalClaim) => {
+      const later = this.#nextKey();
+      // The end of the slots has settled their tokens.
+      const report = { handle, usage: { tokens: 0 }, refused };
+      if (!this.#isClosed) await this.#heard(later, { type: "release-handle", key: later, ...report });
     };
     const { idleTimeoutMs } = order;
     const touches =
       idleTimeoutMs === undefined
         ? undefined
         : new Touches(this.#deps.clock, idleTimeoutMs, () => this.#deps.tell({ type: "touch", key }));
-    const slot = new HeldSlot(ticket, release, touches);
+    const slot = new HeldSlot(ticket, { giveBack, refuse }, touches);
     this.#heldByKey.set(key, slot);
     this.#heldByHandle.set(handle, slot);
     waiting.resolve(slot);
@@ -314,7 +317,12 @@ function holderWithin(attempt: string, own: string | undefined): string {
   return own === undefined ? attempt : `${attempt}/${own}`;
 }
 
-type GiveBack = (usage: SlotUsage | undefined, refused: SlotRefusalClaim | undefined) => Promise<void>;
+/** What a slot tells the session. */
+interface SlotEnds {
+  readonly giveBack: (usage: SlotUsage | undefined, refused: SlotRefusalClaim | undefined) => Promise<void>;
+  /** After the end of the slot. @param refused names its resource */
+  readonly refuse: (refused: SlotRefusalClaim) => Promise<void>;
+}
 
 class HeldSlot implements Slot {
   readonly handle: string;
@@ -322,20 +330,20 @@ class HeldSlot implements Slot {
   readonly agent: string;
   readonly as?: string;
   readonly task?: ServedTask;
-  readonly #giveBack: GiveBack;
+  readonly #ends: SlotEnds;
   readonly #touches: Touches | undefined;
   readonly #lost = new AbortController();
   #usage: SlotUsage | undefined;
   #releasing: Promise<void> | undefined;
 
   /** @param touches undefined without an idle time */
-  constructor(ticket: SlotTicket, giveBack: GiveBack, touches: Touches | undefined) {
+  constructor(ticket: SlotTicket, ends: SlotEnds, touches: Touches | undefined) {
     this.handle = ticket.handle;
     this.resources = ticket.resources;
     this.agent = ticket.agent;
     if (ticket.as !== undefined) this.as = ticket.as;
     if (ticket.task !== undefined) this.task = ticket.task;
-    this.#giveBack = giveBack;
+    this.#ends = ends;
     this.#touches = touches;
   }
 
@@ -365,11 +373,24 @@ class HeldSlot implements Slot {
 
   async release(options?: ReleaseOptions): Promise<void> {
     const refused = readRefusal(options, this.resources);
+    const isLate = refused !== undefined && (this.isReleased || this.#lost.signal.aborted);
     if (this.#releasing === undefined) {
       this.#touches?.stop();
-      this.#releasing = this.#giveBack(this.#usage, refused);
+      this.#releasing = this.#ends.giveBack(this.#usage, isLate ? undefined : refused);
     }
+    if (isLate) this.#releasing = this.#refuseLate(this.#releasing, refused);
     return await this.#releasing;
+  }
+
+  /** The leader has forgotten the resources of a slot that ended, so each is named. */
+  async #refuseLate(before: Promise<void>, refused: SlotRefusalClaim): Promise<void> {
+    await before;
+    const resources = refused.resource === undefined ? this.resources : [refused.resource];
+    const each = [...new Set(resources)].map((resource) => ({
+      ...refused,
+      resource: resource as ResourceName,
+    }));
+    await Promise.all(each.map(this.#ends.refuse));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -11,7 +11,7 @@ import {
 } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { neverFits, type TokenRequest } from "../scheduling/gates.ts";
-import { holdsOfRefusedSlots } from "../scheduling/hold.ts";
+import { holdOfEndedSlots, holdsOfRefusedSlots } from "../scheduling/hold.ts";
 import { isVacant } from "../scheduling/slot-planner.ts";
 import type {
   Event,
@@ -105,12 +105,16 @@ export function decideRelease(
   at: Instant,
 ): Decision {
   const slotLease = findSlotLease(state, agent, handle);
-  if (slotLease === undefined)
-    return { events: chargedLate(state, { agent, handle, usage }), reply: endingOf(state, agent, handle) };
+  const refusal = said && slotRefusalAt(said, at);
+  if (slotLease === undefined) {
+    const ended = { agent, handle };
+    const events = [...refusedLate(state, ended, refusal), ...chargedLate(state, { ...ended, usage })];
+    return { events, reply: endingOf(state, agent, handle) };
+  }
   if (slotLease.incarnation !== incarnation) return answered({ kind: "session-over", agent });
   const events =
     slotLease.state === "held"
-      ? releasedBy(state, slotLease, { usage, refusal: said && slotRefusalAt(said, at) }, at)
+      ? releasedBy(state, slotLease, { usage, refusal }, at)
       : [waitsEnded([slotLease], "aborted")];
   return { events, reply: { kind: "slot-released", handle, was: slotLease.state } };
 }
@@ -139,14 +143,34 @@ function endingOf(state: SwarmState, agent: AgentId, handle: SlotHandle): Reply 
   return reason === undefined ? { kind: "unknown-handle", handle } : { kind: "slot-ended", handle, reason };
 }
 
+interface EndedLease {
+  readonly agent: AgentId;
+  readonly handle: SlotHandle;
+}
+
+const waitEndings: ReadonlySet<string> = new Set(["aborted", "timed-out", "above-capacity"]);
+
+/** The hold of a refusal that comes after the end of its slot lease. The report names the resource, because the state
+ *  no longer knows it. */
+function refusedLate(
+  state: SwarmState,
+  { agent, handle }: EndedLease,
+  refusal: SlotRefusal | undefined,
+): readonly Event[] {
+  const { resource, until } = refusal ?? {};
+  const ending = state.endedSlotByKey.get(slotLeaseKey({ agent, handle }));
+  if (resource === undefined || until === undefined || ending === undefined) return [];
+  if (waitEndings.has(ending) || !state.resourceByName.has(resource)) return [];
+  const group = state.agentById.get(agent)?.group ?? NO_GROUP;
+  const wanted = { resources: [resource], project: undefined, tokens: 0 };
+  if (refusalOfSlots(state, group, wanted) !== undefined) return [];
+  return holdOfEndedSlots(state, { agent, handle }, { ...refusal, resource, until });
+}
+
 /** The charge of a report about lost slots. */
 function chargedLate(
   state: SwarmState,
-  {
-    agent,
-    handle,
-    usage,
-  }: { readonly agent: AgentId; readonly handle: SlotHandle; readonly usage: SlotUse | undefined },
+  { agent, handle, usage }: EndedLease & { readonly usage: SlotUse | undefined },
 ): Event[] {
   const uncharged = state.unchargedSlots.get(slotLeaseKey({ agent, handle }));
   const grant = grantOf(state, state.agentById.get(agent));
@@ -205,6 +229,7 @@ export function reconcileSlots(
   state: SwarmState,
   agent: AgentId,
   { held, waiting }: ListedSlots,
+  at: Instant,
 ): { readonly events: readonly Event[]; readonly corrections: SlotCorrections | undefined } {
   const listed = new Set([...held, ...waiting]);
   const unlisted = slotLeasesOf(state, agent).filter(
@@ -229,7 +254,6 @@ export function reconcileSlots(
 }
 
 function isAlive(state: SwarmState, agent: AgentId, incarnation: Incarnation): boolean {
-  at: Instant,
   const row = state.agentById.get(agent);
   return row?.online === true && row.incarnation === incarnation;
 }

@@ -6,12 +6,12 @@
 // them (reproduction.ts).
 
 import { unreachable } from "../assert.ts";
-import type { AgentId, Incarnation, Instant } from "../ids.ts";
+import type { AgentId, Incarnation, Instant, ResourceName } from "../ids.ts";
 import { type AssignmentNumber, attemptKey } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { findOpen } from "../state/agent-rows.ts";
 import { unchargedKey } from "../state/budget-rows.ts";
-import type { Event, EventOf, LeaveReason } from "../state/event.ts";
+import type { Event, EventOf, LeaveReason, SlotUse } from "../state/event.ts";
 import { findSlotLease, slotLeasesOf } from "../state/slot-rows.ts";
 import type { AgentRow, SwarmState } from "../state/state.ts";
 import type { Writable } from "../state/writable.ts";
@@ -99,7 +99,7 @@ export function causeOf(
     case "SlotTouched":
       return { ...event, type: "TouchSlots" };
     case "SlotCharged":
-      return causeOfLateCharge(state, event);
+      return releaseAfterEnd(state, event);
     case "SlotReleased":
     case "SlotWaitEnded":
       return causeOfSlotEnd(state, event, events, from);
@@ -142,8 +142,10 @@ export function causeOf(
     case "SwarmResumed":
       return { type: "Resume" };
     case "HoldPlaced":
+      if (event.by === "operator") return placeHoldOf(event);
+      if (event.handle !== undefined) return causeOfLateRefusal(state, event, events[from + 1]);
       // A report places its holds before the attempt ends, or the slots are released.
-      return event.by === "operator" ? placeHoldOf(event) : causeOf(state, events, { from: from + 1, at });
+      return causeOf(state, events, { from: from + 1, at });
     case "HoldElapsed":
       return "due";
     case "HoldEnded":
@@ -592,9 +594,29 @@ function causeOfSlotEnd(
 }
 
 /** Any session of the agent may report. */
-function causeOfLateCharge(state: SwarmState, { agent, handle, usage }: EventOf<"SlotCharged">): Command {
+function releaseAfterEnd(
+  state: SwarmState,
+  {
+    agent,
+    handle,
+    usage,
+  }: Pick<EventOf<"SlotCharged">, "agent" | "handle"> & { usage?: SlotUse | undefined },
+): CommandOf<"ReleaseSlots"> {
   const incarnation = state.agentById.get(agent)?.incarnation ?? ("gone" as Incarnation);
   return { type: "ReleaseSlots", agent, incarnation, handle, ...(usage === undefined ? {} : { usage }) };
+}
+
+/** Without a charge behind it, the report named no tokens that were left to charge. */
+function causeOfLateRefusal(
+  state: SwarmState,
+  { reportedBy: agent, handle, name, until, reason }: EventOf<"HoldPlaced">,
+  next: Event | undefined,
+): Command | undefined {
+  if (agent === undefined || handle === undefined) return undefined;
+  const isCharged = next?.type === "SlotCharged" && next.agent === agent && next.handle === handle;
+  const usage = isCharged ? next.usage : { tokens: 0 };
+  const refusal = { resource: name as ResourceName, until, ...(reason === undefined ? {} : { reason }) };
+  return { ...releaseAfterEnd(state, { agent, handle, usage }), refusal };
 }
 
 /** Goes on with the waits that a resource of fewer slots ended in the batch before. */

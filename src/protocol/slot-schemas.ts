@@ -94,7 +94,9 @@ export type SlotUsage = z.infer<typeof slotUsageSchema>;
 /** The work under a slot lease was refused, such as with HTTP status 429. */
 export const slotRefusalSchema = z
   .object({
-    resource: branded<ResourceName>(name).optional().describe("default: all resources of the lease"),
+    resource: branded<ResourceName>(name)
+      .optional()
+      .describe("default: all resources of the lease; required once it has ended"),
     forMs: z.int().min(0).max(limits.holdMsMax).optional().describe("time from now, ms"),
     until: branded<Instant>(z.int().min(0)).optional().describe("instead of forMs; at most 7 days from now"),
     reason: z.string().optional().describe("for people; cut after 1,024 characters"),
@@ -114,7 +116,9 @@ export const releaseRequestSchema = z.object({
     .describe("absent: the expected tokens. Also charged, once, where the lease was lost before"),
   refused: slotRefusalSchema
     .optional()
-    .describe("the provider refused the work: its resources are put on hold before the slots are free"),
+    .describe(
+      "the provider refused the work: its resources are put on hold before the slots are free. Also after the end of the lease",
+    ),
 });
 
 /** Starts the idle time of a slot lease anew. */

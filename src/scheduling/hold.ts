@@ -6,7 +6,7 @@
 //                                                    several of the type's agents were refused
 //    time over → one probe → not refused: hold ends · refused: hold renewed, a guessed time doubled
 
-import type { Instant } from "../ids.ts";
+import type { AgentId, Instant, SlotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { agentOf } from "../state/agent-rows.ts";
 import type { EventOf } from "../state/event.ts";
@@ -93,6 +93,19 @@ export function holdsOfRefusedSlots(
   return holdsProbedByLease(state, lease)
     .filter(({ name, probe }) => refused(name) && probe?.number === undefined)
     .map(({ name, step = 0 }) => guessed({ on: "resource", name }, step + 1, at, said));
+}
+
+/** The hold that the report of an ended slot lease leads to. */
+export function holdOfEndedSlots(
+  state: SwarmState,
+  { agent, handle }: { readonly agent: AgentId; readonly handle: SlotHandle },
+  { resource, until, reason }: Required<Pick<SlotRefusal, "resource" | "until">> & SlotRefusal,
+): readonly HoldPlaced[] {
+  const said = { reportedBy: agent, ...(reason === undefined ? {} : { reason }) };
+  return heldUntil(state, { on: "resource", name: resource }, until, said).map((hold) => ({
+    ...hold,
+    handle,
+  }));
 }
 
 /** A hold in force that ends later is kept as it is. */

@@ -373,6 +373,8 @@ export type Event =
       readonly reportedBy?: AgentId;
       /** For people: the error of the refused attempt. */
       readonly reason?: string;
+      /** The slot lease whose refusal was reported after its end. Absent: an event that follows reports the refusal. */
+      readonly handle?: SlotHandle;
     }
   /** The hold's time is over: one probe may run. */
   | { readonly type: "HoldElapsed"; readonly on: HoldScope; readonly name: string }

@@ -264,6 +264,40 @@ describe("a used up quota", () => {
     expect(holds.find(({ name }) => name === resource)).toMatchObject({ until: longer });
   });
 
+  it("that is told after the call lost its slot still places the hold", async () => {
+    const { calls: model, resource } = await calls({ idleTimeoutMs: limits.slotIdleMsMin });
+    const gate = new Gate();
+    const deaf = async () => {
+      await gate.opened;
+      throw refused({ "retry-after": "60" });
+    };
+    await expect(model.once(call, deaf, () => used)).rejects.toEqual(coded("WAGGLE_SLOT_LOST"));
+    expect((await slotsOf(resource))?.onHold).toBeUndefined();
+    gate.open();
+    await expect.poll(async () => await slotsOf(resource)).toMatchObject({ onHold: { phase: "held" } });
+  });
+
+  it("that is told after the caller aborted the request still places the hold", async () => {
+    const { resource } = await calls();
+    const gate = new Gate();
+    const fetch = async () => {
+      await gate.opened;
+      return new Response("", { status: 429, headers: { "retry-after": "60" } });
+    };
+    const controller = new AbortController();
+    const asked = swarmFetch(swarm, { resource, fetch })("https://local/v1/chat/completions", {
+      method: "POST",
+      body: JSON.stringify({ model: "gpt-4o", messages: [] }),
+      signal: controller.signal,
+    });
+    const aborted = expect(asked).rejects.toThrow();
+    await expect.poll(async () => await slotsOf(resource)).toMatchObject({ inUse: 1 });
+    controller.abort();
+    await aborted;
+    gate.open();
+    await expect.poll(async () => await slotsOf(resource)).toMatchObject({ onHold: { phase: "held" } });
+  });
+
   it("costs the calls that run, and none of the calls that wait, though nobody may place holds", async () => {
     const { calls: model, resource } = await calls();
     await swarm.setResource(resource, { slots: 2 });

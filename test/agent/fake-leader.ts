@@ -24,7 +24,7 @@ interface Bodies {
   result: { incarnation: string; results: ResultReport[] };
   acquire: AcquireRequest;
   touch: { incarnation: string; handle: string };
-  release: { incarnation: string; handle: string; usage?: object };
+  release: { incarnation: string; handle: string; usage?: object; refused?: { forMs?: number } };
 }
 
 type Answer = object | "silence";

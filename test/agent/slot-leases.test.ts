@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { AcquireOrder } from "../../src/agent/link.ts";
+import { resourceName } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { SessionFixture, settled } from "./session-fixture.ts";
 
@@ -304,7 +305,7 @@ describe("usage", () => {
     const handle = handleOf(fixture);
     fixture.leader.push({ type: "slots-revoked", handles: [handle], reason: "idle" });
     await settled();
-    fixture.session.tell({ type: "release", key: "s1", used: used(handle) });
+    fixture.session.tell({ type: "release", key: "s1", report: used(handle) });
     await settled();
     expect(fixture.leader.last("release")).toMatchObject(used(handle));
   });
@@ -314,7 +315,7 @@ describe("usage", () => {
     const handle = handleOf(fixture);
     const { incarnation } = fixture.leader.last("join");
     fixture.leader.script.release = () => "silence";
-    fixture.session.tell({ type: "release", key: "s1", used: used(handle) });
+    fixture.session.tell({ type: "release", key: "s1", report: used(handle) });
     await settled();
     fixture.leader.script.release = () => ({ ok: true, term: 1, idx: 1, was: "ended", reason: "agent-gone" });
     fixture.leader.push({ type: "rejoin" });
@@ -322,6 +323,51 @@ describe("usage", () => {
     const last = fixture.leader.last("release");
     expect(last).toMatchObject(used(handle));
     expect(last.incarnation).not.toBe(incarnation);
+  });
+});
+
+describe("a refusal", () => {
+  const refused = { resource: resourceName("gpu"), forMs: 60_000, reason: "429" };
+  const ends = { ok: true, term: 1, idx: 1, was: "ended", reason: "agent-gone" };
+
+  it("leaves after the slot was lost, and charges nothing", async () => {
+    const fixture = await acquiring();
+    const handle = handleOf(fixture);
+    fixture.leader.push({ type: "slots-revoked", handles: [handle], reason: "idle" });
+    await settled();
+    fixture.session.tell({ type: "release", key: "s1", report: { handle, refused } });
+    await settled();
+    expect(fixture.leader.last("release")).toMatchObject({ handle, refused, usage: { tokens: 0 } });
+  });
+
+  it("of a release under way goes on when the leader takes the slot back", async () => {
+    const fixture = await acquiring();
+    const handle = handleOf(fixture);
+    fixture.leader.script.release = () => "silence";
+    fixture.session.tell({ type: "release", key: "s1", report: { handle, refused } });
+    await settled();
+    fixture.leader.push({ type: "slots-revoked", handles: [handle] });
+    fixture.leader.script.release = () => ends;
+    await fixture.clock.advance(2 * limits.requestTimeoutMs);
+    expect(fixture.leader.all("release").length).toBeGreaterThan(1);
+  });
+
+  it("that no leader answered is reported by the next incarnation, for the time that is left", async () => {
+    const fixture = await acquiring();
+    const handle = handleOf(fixture);
+    fixture.leader.script.release = () => "silence";
+    fixture.session.tell({ type: "release", key: "s1", report: { handle, refused } });
+    await settled();
+    expect(fixture.leader.last("release")).toMatchObject({ handle, refused });
+    await fixture.clock.advance(1_000);
+    fixture.leader.script.release = () => ends;
+    fixture.leader.push({ type: "rejoin" });
+    await fixture.clock.advance(2 * limits.requestTimeoutMs);
+    const { refused: left, usage } = fixture.leader.last("release");
+    expect(usage).toEqual({ tokens: 0 });
+    expect(left).toMatchObject({ resource: "gpu", reason: "429" });
+    expect(left?.forMs).toBeLessThanOrEqual(59_000);
+    expect(left?.forMs).toBeGreaterThan(40_000);
   });
 });
 

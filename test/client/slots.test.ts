@@ -511,6 +511,43 @@ describe("a refused slot", () => {
     expect(await holds()).toMatchObject([{ on: "resource", name: "disk" }]);
   });
 
+  it("that was lost or released before still puts its resource on hold, and is charged nothing more", async () => {
+    await setBudget("acme", 1_000);
+    const idle = await one.acquire("gpu", { idleTimeoutMs: 1_000, tokens: 300, project: "acme" });
+    await clock.advance(1_100);
+    expect(idle.signal.aborted).toBe(true);
+    await idle.release();
+    await idle.release({ refused: { retryAfterMs: 9_000, reason: "429" } });
+    expect(await holds()).toMatchObject([{ on: "resource", name: "gpu", by: "agent", reason: "429" }]);
+    expect(await budgetOf("acme")).toMatchObject({ spent: 300, reserved: 0 });
+    await other.unhold({ resource: "gpu" });
+
+    const both = await one.acquire(["gpu", "disk"]);
+    await both.release();
+    await both.release({ refused: { retryAfterMs: 9_000 } });
+    expect((await holds()).map(({ name }) => name).toSorted()).toEqual(["disk", "gpu"]);
+    await other.unhold({ resource: "gpu" });
+    await other.unhold({ resource: "disk" });
+
+    const ticket = await one.acquireStart("gpu");
+    await one.releaseHandle(ticket);
+    await one.releaseHandle(ticket, undefined, { refused: { retryAfterMs: 9_000 } });
+    expect((await holds()).map(({ name }) => name)).toEqual(["gpu"]);
+  });
+
+  it("of an agent that counted as lost puts its resource on hold once the agent is back", async () => {
+    const slot = await one.acquire("gpu");
+    swarm.hub.cut(wire);
+    await clock.advance(limits.agentLostMs + 2_000);
+    expect(slot.signal.aborted).toBe(true);
+    const released = slot.release({ refused: { retryAfterMs: 60_000 } });
+    await clock.advance(1_000);
+    swarm.hub.heal(wire);
+    await clock.advance(limits.requestTimeoutMs);
+    await released;
+    expect(await holds()).toMatchObject([{ on: "resource", name: "gpu" }]);
+  });
+
   it("is what a wrap releases when its work names the resource as refused", async () => {
     const refused = (scope: object) => () => {
       throw new Error("of a client", {

@@ -183,12 +183,19 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
           hold = swarm.query("status")["holds"][0]
           say(hold["name"], hold["by"], hold["reason"])
           swarm.acquire("gpu").release()
+          lost = swarm.acquire("gpu", idle_timeout=1)
+          say(lost.lost.wait(20), len(swarm.query("status").get("holds", [])))
+          lost.release(retry_after=0.2, reason="late")
+          say(swarm.query("status")["holds"][0]["reason"])
+          swarm.acquire("gpu").release()
     `);
     expect(printed).toEqual([
       ["WAGGLE_ACQUIRE_TIMED_OUT"],
       [1],
       ["WAGGLE_UNKNOWN_RESOURCE"],
       ["gpu", "agent", "429"],
+      [true, 0],
+      ["late"],
     ]);
   });
 

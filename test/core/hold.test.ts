@@ -356,6 +356,32 @@ describe("a hold on a resource", () => {
     for (const [handle, holdMs] of [
       ["b1-x", limits.holdBackoffMs],
       ["b1-y", 2 * limits.holdBackoffMs],
+  it("is placed by a refusal that comes after the end of its slot lease, of the resource that the report names", () => {
+    const gpt = resourceName("gpt");
+    const turns = working();
+    turns.turn(acquire("a1-x", "gpt", { idleTimeoutMs: 1_000 }), acquire("b1-x", "gpt"));
+    turns.turn(release("b1-x"));
+    turns.passToDue();
+    expect(turns.all("SlotReleased").map(({ reason }) => reason)).toContain("idle");
+    turns.turn(
+      release("a1-x", { forMs: 3_000 }), // of a resource that is not named
+      release("a1-x", { resource: gpt }), // without a time
+      release("a1-x", { resource: resourceName("none"), forMs: 3_000 }),
+      release("a1-never", { resource: gpt, forMs: 3_000 }),
+    );
+    expect(turns.all("HoldPlaced")).toEqual([]);
+    turns.turn(release("a1-x", { resource: gpt, forMs: 3_000, reason: "429" }));
+    expect(turns.last("HoldPlaced")).toMatchObject({
+      ...{ on: "resource", name: "gpt", until: turns.at + 3_000, handle: "a1-x" },
+      ...{ by: "agent", reportedBy: "a1", reason: "429" },
+    });
+    turns.turn(release("b1-x", { resource: gpt, forMs: 2_000 })); // a shorter time changes nothing
+    expect(turns.all("HoldPlaced")).toHaveLength(1);
+    turns.turn(release("b1-x", { resource: gpt, forMs: 4_000 }));
+    expect(turns.all("HoldPlaced")).toHaveLength(2);
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
     ] as const) {
       turns.passToDue();
       turns.turn(acquire(handle, "gpt"));

@@ -30,16 +30,23 @@ class Slot:
 
     def release(self, *, retry_after=None, reason=""):
         """Idempotent. `retry_after`, seconds: the provider refused the work, and its resources go on hold before the slots are
-        free. What was reported is charged also after the loss of the slots. @raises WaggleError when no leader answers"""
-        if self.released:
+        free. What was reported counts also after the loss of the slots, and a refusal of a single resource also after the
+        release. @raises WaggleError when no leader answers"""
+        if self.released and retry_after is None:
             return
-        self.released, usage, held = True, self.usage, self.agent.slots.pop(self.handle, None)
-        if self.attempt:
+        is_first, self.released, held = not self.released, True, self.agent.slots.pop(self.handle, None)
+        usage = self.usage if is_first else {}
+        if self.attempt and is_first:
             used, usage = usage.get("usage", {}).get("tokens", self.expected), {}
             used is None or self.attempt.report_tokens(used)
-        refused = {} if retry_after is None else {"refused": {"forMs": round(retry_after * 1000), "reason": reason[:1024]}}
-        if held or usage and not self.agent.ended.is_set():
-            self.agent.ask("release", {"handle": self.handle, **usage, **refused})
+        refused = {} if retry_after is None else {"forMs": round(retry_after * 1000), "reason": reason[:1024]}
+        if refused and len(set(self.resources)) == 1:
+            refused["resource"] = self.resources[0]  # a leader forgets the resources of a lease that ended
+        report = {**usage, **({"refused": refused} if refused else {})}
+        if not held and refused:
+            report = {"usage": {"tokens": 0}, **report}  # the end of the lease settled its tokens
+        if held or report and not self.agent.ended.is_set():
+            self.agent.ask("release", {"handle": self.handle, **report})
 
     def __enter__(self):
         return self
