@@ -139,6 +139,11 @@ export function isFull(agent: AgentRow): boolean {
 /** Whether a suspended agent may have one task now: its back-off has ended and no probe is under way. */
 export function isProbeDue(agent: AgentRow, kind: Kind, at: Instant): boolean {
   const suspension = agent.suspensionByKind.get(kind);
+/** Whether the agent would start a task now, and not keep it behind others as prefetched. */
+export function startsAtOnce({ open, maxConcurrent }: AgentRow): boolean {
+  return open.size < maxConcurrent;
+}
+
   return suspension !== undefined && suspension.until <= at && !isProbing(agent, kind);
 }
 

@@ -3,13 +3,14 @@
 // (pool.ts), kept from round to round, decide the same.
 
 import type { AgentId, Instant, Kind } from "../ids.ts";
+import { agentOf } from "../state/agent-rows.ts";
 import { phaseOf } from "../state/hold-rows.ts";
 import { type CandidateTerms, type IneligibleReason, ineligibleReasons } from "../state/receipt.ts";
 import { type AgentRow, placesOf, runsTasks, type SwarmState } from "../state/state.ts";
 import { type Expectation, expectationOf, qualityOf } from "../state/success-rate.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Candidate, Contender, type Ranks } from "./candidate.ts";
-import { type Demand, type Peers, peersOf, type Standing, standingFor } from "./eligibility.ts";
+import { type Demand, type Peers, peersOf, type Standing, standingFor, startsAtOnce } from "./eligibility.ts";
 import { closedRate } from "./gates.ts";
 import { lastHoldOn } from "./hold.ts";
 import { loadOf, maximaOf, type Queue } from "./load.ts";
@@ -100,11 +101,15 @@ class VerdictTable {
     const hasRegular = rows.some(({ verdict }) => verdict.standing === "feasible");
     const probesFirst = !(this.#wanted.isLastAttempt && hasRegular);
     const verdicts = rows.sort((a, b) => this.#compare(a, b, probesFirst)).map(({ verdict }) => verdict);
-    const { preferred } = this.#wanted;
-    const favourite = verdicts.find(({ agent, standing }) => agent === preferred && standing === "feasible");
+    const favourite = verdicts.find((verdict) => this.#isPreferred(verdict));
     return favourite === undefined
       ? verdicts
       : [favourite, ...verdicts.filter((verdict) => verdict !== favourite)];
+  }
+
+  #isPreferred({ agent, standing }: AgentVerdict): boolean {
+    if (agent !== this.#wanted.preferred || standing !== "feasible") return false;
+    return startsAtOnce(agentOf(this.#state, agent));
   }
 
   #row(agent: AgentRow): Row {

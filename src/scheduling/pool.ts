@@ -15,7 +15,15 @@ import type { AgentRow, SuccessRecord, SwarmState } from "../state/state.ts";
 import { type Expectation, epochOf, expectationOf, qualityOf } from "../state/success-rate.ts";
 import { Candidate, type Contender, type Ranks } from "./candidate.ts";
 import { CandidateHeap } from "./candidate-heap.ts";
-import { isCalled, isLive, type PeerTier, type Standing, standingInPool, tierOf } from "./eligibility.ts";
+import {
+  isCalled,
+  isLive,
+  type PeerTier,
+  type Standing,
+  standingInPool,
+  startsAtOnce,
+  tierOf,
+} from "./eligibility.ts";
 import { holdAt, lastHoldOn } from "./hold.ts";
 
 /** The candidates of one task, as far as a receipt shows them. */
@@ -146,6 +154,11 @@ export class Pool implements Ranks {
     return this.#feasible.size + this.#probes.length > 0;
   }
 
+  /** Whether all live agents here are on hold. Assignments do not change the answer. */
+  get isOnHold(): boolean {
+    return this.#bestTier === "held" && this.#tiers.held > 0;
+  }
+
   /**
    * Agents excluded by the task's failures: all agents that failed the task, or none when no other agent could have the
    * task.
@@ -161,7 +174,8 @@ export class Pool implements Ranks {
    * agents have room. A task's last attempt is risked with a probe only where no other agent may have the task.
    *
    * @param excluded agents that failed the task, where the exclusion holds
-   * @param preferred agent of the task's affinity, which goes before all others if it may have the task
+   * @param preferred agent of the task's affinity, which goes before all others if it may have the task and would start
+   *   it now
    */
   rank(
     excluded: readonly AgentId[],
@@ -172,6 +186,7 @@ export class Pool implements Ranks {
     if (preferred === undefined || ranking.candidates.length === 0) return ranking;
     const favourite = this.#candidateById.get(preferred);
     if (favourite?.standing !== "feasible" || excluded.includes(preferred)) return ranking;
+    if (!startsAtOnce(favourite.agent)) return ranking;
     if (favourite.isStale) {
       favourite.refresh();
       this.#feasible.restore(favourite);

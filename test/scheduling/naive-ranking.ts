@@ -75,7 +75,9 @@ export class NaiveRanking {
       else ineligible[reason] = (ineligible[reason] ?? 0) + 1;
     }
     ranked.sort((a, b) => this.#compare(a, b, isLastAttempt, demand.kind));
-    const favourite = ranked.find(({ agent, isProbe }) => agent.id === preferred && !isProbe);
+    const favourite = ranked.find(
+      ({ agent, isProbe }) => agent.id === preferred && !isProbe && agent.open.size < agent.maxConcurrent,
+    );
     if (favourite === undefined) return { ranked, ineligible, isByAffinity: false };
     const others = ranked.filter((each) => each !== favourite);
     return { ranked: [favourite, ...others], ineligible, isByAffinity: others.length > 0 };

@@ -135,6 +135,15 @@ describe("an affinity", () => {
     expect(swarm.plan()[0]).toMatchObject({ agent: "a1", receipt: { decidedBy: "affinity" } });
   });
 
+  it("never makes a task wait behind others at its agent", () => {
+    const swarm = new SwarmFixture();
+    for (const id of ["a1", "a2"]) swarm.join(id, { prefetch: 2 });
+    for (const id of ["t1", "t2", "t3", "t4"]) swarm.submit(id, { affinity: "s" });
+    const assigned = swarm.plan();
+    expect(told(assigned)).toEqual(["t1→a1", "t2→a2", "t3→a1", "t4→a2"]);
+    expect(assigned.map(({ receipt }) => receipt.decidedBy)).not.toContain("affinity");
+  });
+
   it("is of one project, and yields to needs", () => {
     const swarm = aSwarm();
     swarm.join("a4", { labels: { gpu: "a100" } });
