@@ -103,7 +103,9 @@ function cheaperTexts({ runsAs, cheaperType }: TaskWait): string[] {
     runsAs !== undefined && `as ${printable(runsAs)}`,
     cheaperType !== undefined && `at agents of type ${printable(cheaperType)} only`,
   ].filter((part) => part !== false);
-  return parts.length === 0 ? [] : [`Because of a budget the task runs ${parts.join(", ")}`];
+  return parts.length === 0
+    ? []
+    : [`Because of a budget, or a hold on all agents of its kind, the task runs ${parts.join(", ")}`];
 }
 
 const turnColumns: readonly Column[] = [

@@ -65,7 +65,7 @@ function setCommand(program: Program): Command {
     )
     .option(
       "--cheaper <kind>",
-      "kind as which its tasks run while a budget in mode downgrade is used up; none: no kind (default)",
+      "kind as which its tasks run while a budget in mode downgrade is used up, or all its agents are on hold; none: no kind (default)",
       orNone(kindName),
     )
     .option(

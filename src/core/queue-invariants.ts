@@ -1,7 +1,7 @@
 // Numbered checks of the queues, and of agents idling beside waiting tasks (docs/invariants.md). Like the other checks
 // of invariants.ts, they recount all that the core only counts.
 
-import { peersOf, standingFor } from "../scheduling/eligibility.ts";
+import { type Demand, peersOf, standingFor } from "../scheduling/eligibility.ts";
 import { isBudgeted, projectGate, swarmGate } from "../scheduling/gates.ts";
 import { isHeap } from "../state/indexed-heap.ts";
 import { isSameNeeds } from "../state/needs.ts";
@@ -166,14 +166,22 @@ function* workConserving(state: SwarmState): Generator<string> {
         const key = `${queue.key} ${access?.key} ${avoid.join(" ")}`;
         if (seen.has(key)) continue;
         seen.add(key);
-        const peers = peersOf(state, calling);
-        const demand = { ...calling, avoid };
-        for (const agent of state.agentById.values()) {
-          const standing = standingFor(state, agent, demand, peers, state.at);
-          if (standing === "feasible" || standing === "probe")
-            yield `queue ${queue.key} waits although agent ${agent.id} would take it (${standing})`;
+        for (const demand of demandsOf(state, { ...calling, avoid })) {
+          const peers = peersOf(state, demand);
+          for (const agent of state.agentById.values()) {
+            const standing = standingFor(state, agent, demand, peers, state.at);
+            if (standing === "feasible" || standing === "probe")
+              yield `queue ${queue.key} waits although agent ${agent.id} would take it (${standing})`;
+          }
         }
       }
     }
   }
+}
+
+/** The task's own demand; where all its agents are on hold, that of the cheaper kind as well. */
+function demandsOf(state: SwarmState, own: Demand): Demand[] {
+  const { cheaper, cheaperType } = state.kindByName.get(own.kind)?.settings ?? {};
+  if (cheaper === undefined || !peersOf(state, own).areOnHold) return [own];
+  return [own, { ...own, kind: cheaper, agentType: cheaperType }];
 }

@@ -169,7 +169,7 @@ const waitExplanationSchema = z.object({
   ageMs: z.number(),
   ageTicks: z.number(),
   runsAs: z.string().optional(),
-  cheaperType: z.string().optional().describe("agent type to which a budget restricts the task"),
+  cheaperType: z.string().optional().describe("agent type to which a budget or a hold restricts the task"),
   agents: z.array(agentStandingSchema),
   position: positionSchema.optional(),
 });

@@ -99,7 +99,9 @@ export const kindPatchSchema = z.object({
   cheaper: kindSchema
     .nullable()
     .optional()
-    .describe("kind as which its tasks run in mode downgrade; null: no kind"),
+    .describe(
+      "kind as which its tasks run in mode downgrade, and while all its agents are on hold; null: no kind",
+    ),
   cheaperType: name
     .nullable()
     .optional()

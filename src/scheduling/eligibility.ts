@@ -45,6 +45,8 @@ export interface Peers {
    * starve the kind. The cause lies more likely in the kind than in any agent. Holds never yield.
    */
   readonly suspensionsHold: boolean;
+  /** All live agents are on hold, and there is one. */
+  readonly areOnHold: boolean;
 }
 
 /** One pass over the agents of the kind. The result does not change while only assignments happen. */
@@ -56,7 +58,8 @@ export function peersOf(state: SwarmState, calling: Calling): Peers {
   }
   const { able, suspended, held } = peers;
   const agents = able.length > 0 ? able : suspended.length > 0 ? suspended : held;
-  return { agents, suspensionsHold: able.length > 0 };
+  const areOnHold = agents === held && held.length > 0;
+  return { agents, suspensionsHold: able.length > 0, areOnHold };
 }
 
 /** How well an agent can have tasks in the long run. Peers are the agents of the best tier with any agent. */
@@ -136,14 +139,14 @@ export function isFull(agent: AgentRow): boolean {
   return agent.open.size >= placesOf(agent);
 }
 
-/** Whether a suspended agent may have one task now: its back-off has ended and no probe is under way. */
-export function isProbeDue(agent: AgentRow, kind: Kind, at: Instant): boolean {
-  const suspension = agent.suspensionByKind.get(kind);
 /** Whether the agent would start a task now, and not keep it behind others as prefetched. */
 export function startsAtOnce({ open, maxConcurrent }: AgentRow): boolean {
   return open.size < maxConcurrent;
 }
 
+/** Whether a suspended agent may have one task now: its back-off has ended and no probe is under way. */
+export function isProbeDue(agent: AgentRow, kind: Kind, at: Instant): boolean {
+  const suspension = agent.suspensionByKind.get(kind);
   return suspension !== undefined && suspension.until <= at && !isProbing(agent, kind);
 }
 

@@ -25,7 +25,8 @@ import type {
   TaskRow,
   TokenLedger,
 } from "../state/state.ts";
-import { type AgentVerdict, countsByReason, verdictsOn, Wanting } from "./explain-agents.ts";
+import { peersOf } from "./eligibility.ts";
+import { type AgentVerdict, countsByReason, verdictsOn, type Wanted, Wanting } from "./explain-agents.ts";
 import { type Position, positionOf } from "./explain-position.ts";
 import {
   type BudgetVerdict,
@@ -205,7 +206,7 @@ export interface WaitExplanation {
   /** Since the task was last queued, ms and ticks of its kind; 0 while delayed. */
   readonly ageMs: number;
   readonly ageTicks: number;
-  /** The cheaper kind that a budget imposes. */
+  /** The cheaper kind that a budget imposes, or a hold on all agents of the own kind. */
   readonly runsAs?: Kind;
   /** The only agent type that the budget allows. */
   readonly cheaperType?: string;
@@ -228,6 +229,41 @@ export function explainWait(state: SwarmState, row: TaskRow, moment: WaitMoment)
   return new WaitingTask(state, row, moment).explanation();
 }
 
+interface Judged {
+  readonly verdict: BudgetVerdict;
+  readonly wanted: Wanted;
+  readonly agents: readonly AgentVerdict[];
+}
+
+function judged(state: SwarmState, row: TaskRow, at: Instant, isDowngraded = false): Judged {
+  const verdict = budgetVerdict(state, row.projectRow, row.spec, at, isDowngraded);
+  const wanted = {
+    kind: verdict.runsAs ?? row.spec.kind,
+    role: row.spec.role,
+    needs: row.spec.needs,
+    agentType: verdict.cheaperType,
+    access: state.grants.accessOf(row.spec.project),
+    avoid: row.failedBy,
+    isLastAttempt: row.failures + 1 >= row.spec.maxAttempts,
+    preferred: preferredAgent(state, row.spec, at),
+  };
+  return { verdict, wanted, agents: verdictsOn(state, wanted, at) };
+}
+
+/** The task as the cheaper kind, where all agents of the own kind are on hold and not all of the cheaper kind. */
+function asCheaper(
+  state: SwarmState,
+  row: TaskRow,
+  at: Instant,
+  { wanted, agents }: Judged,
+): Judged | undefined {
+  if (state.kindByName.get(row.spec.kind)?.settings?.cheaper === undefined) return undefined;
+  if (agents.some(isEligible) || !peersOf(state, wanted).areOnHold) return undefined;
+  const cheaper = judged(state, row, at, true);
+  const peers = peersOf(state, cheaper.wanted);
+  return peers.agents.length > 0 && !peers.areOnHold ? cheaper : undefined;
+}
+
 class WaitingTask {
   readonly #state: SwarmState;
   readonly #row: TaskRow;
@@ -246,18 +282,10 @@ class WaitingTask {
     this.#row = row;
     this.#at = at;
     this.#tightJournal = tightJournal;
-    this.#verdict = budgetVerdict(state, row.projectRow, row.spec, at);
-    const wanted = {
-      kind: this.#kind,
-      role: row.spec.role,
-      needs: row.spec.needs,
-      agentType: this.#verdict.cheaperType,
-      access: state.grants.accessOf(row.spec.project),
-      avoid: row.failedBy,
-      isLastAttempt: row.failures + 1 >= row.spec.maxAttempts,
-      preferred: preferredAgent(state, row.spec, at),
-    };
-    this.#agents = verdictsOn(state, wanted, at);
+    const own = judged(state, row, at);
+    const { verdict, agents } = asCheaper(state, row, at, own) ?? own;
+    this.#verdict = verdict;
+    this.#agents = agents;
     this.#serving = this.#agents.filter(({ servesKind }) => servesKind);
     this.#unserved = this.#obstaclesOfKind();
     this.#wanting = new Wanting(state, at);
@@ -531,8 +559,12 @@ class WaitingTask {
   }
 
   get #feasible(): number {
-    return this.#agents.filter(({ standing }) => standing === "feasible" || standing === "probe").length;
+    return this.#agents.filter(isEligible).length;
   }
+}
+
+function isEligible({ standing }: AgentVerdict): boolean {
+  return standing === "feasible" || standing === "probe";
 }
 
 /** Counts of agents that are all offline or draining. */

@@ -52,12 +52,15 @@ export type BudgetVerdict =
  * Whether the budgets let a task run now, and as which kind and at which agent type. Where a budget in mode `downgrade`
  * is used up, the task runs as the cheaper kind, and at agents of the cheaper type, as its kind's settings say. A kind
  * without such settings runs unchanged, because nothing cheaper exists. A budget in mode `alert` holds nothing up.
+ *
+ * @param isDowngraded whatever the budgets say: all agents of the task's kind are on hold
  */
 export function budgetVerdict(
   state: SwarmState,
   row: ProjectRow,
   spec: TaskSpec,
   at: Instant,
+  isDowngraded = false,
 ): BudgetVerdict {
   const own = row.settings?.budget;
   const global = state.policy.budget;
@@ -66,8 +69,8 @@ export function budgetVerdict(
     own: isClosed(row.ledger, own, "downgrade", tokens, at),
     global: isClosed(state.ledger, global, "downgrade", tokens, at),
   };
-  const isDowngraded = downgradedBy.own || downgradedBy.global;
-  const settings = isDowngraded ? state.kindByName.get(spec.kind)?.settings : undefined;
+  const isCheaper = isDowngraded || downgradedBy.own || downgradedBy.global;
+  const settings = isCheaper ? state.kindByName.get(spec.kind)?.settings : undefined;
   const runsAs = settings?.cheaper;
   const cheaperType = settings?.cheaperType;
   const needed = runsAs === undefined ? tokens : tokensEstimate(state, spec, runsAs);

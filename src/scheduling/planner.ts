@@ -71,7 +71,7 @@ interface Offer {
   readonly ranking: Ranking;
 }
 
-/** A budget's downgrade of a task; absent fields stay unchanged. */
+/** The downgrade of a task by a budget or a hold; absent fields stay unchanged. */
 interface Cheaper {
   readonly runsAs?: Kind | undefined;
   readonly cheaperType?: string | undefined;
@@ -210,9 +210,17 @@ export class Round {
     return this.#offer(queueOf(task) as TaskQueue, task).ranking.candidates.length > 0;
   }
 
+  /** As the cheaper kind where all agents of the own kind are on hold, and none is due to probe. */
   #offer(queue: TaskQueue, task: TaskRow): Offer {
+    const own = this.#offerAs(queue, task, this.#verdictOn(task));
+    if (own.ranking.candidates.length > 0 || !hasCheaperKind(queue) || !own.pool.isOnHold) return own;
+    const verdict = budgetVerdict(this.#state, task.projectRow, task.spec, this.#at, true);
+    const cheaper = this.#offerAs(queue, task, verdict);
+    return cheaper.ranking.candidates.length > 0 || !own.pool.isOpen ? cheaper : own;
+  }
+
+  #offerAs(queue: TaskQueue, task: TaskRow, verdict: BudgetVerdict): Offer {
     const partition = task.partition as TaskPartition;
-    const verdict = this.#verdictOn(task);
     const pool = this.#poolFor(queue, verdict, this.#state.grants.accessOf(task.spec.project));
     const excluded = pool.excludedByFailure(task.failedBy);
     const { affinity } = task.spec;
@@ -248,7 +256,7 @@ export class Round {
       receipt: this.#receiptOf(next, offer),
     };
     if (verdict === withoutBudget) return event;
-    event.tokensReserved = verdict.tokens;
+    if (isBudgeted(this.#state, task.projectRow)) event.tokensReserved = verdict.tokens;
     if (verdict.runsAs !== undefined) event.runsAs = verdict.runsAs;
     if (verdict.cheaperType !== undefined) event.cheaperType = verdict.cheaperType;
     return event;
@@ -287,12 +295,13 @@ export class Round {
     this.#agents.assigned(contender, isFull(contender.agent));
   }
 
-  /** Whether some agent may have a task of the queue now, possibly downgraded by a budget. */
+  /** Whether some agent may have a task of the queue now, possibly downgraded by a budget or a hold. */
   #isOpen(queue: TaskQueue): boolean {
     const isDowngraded = hasCheaper(queue) && this.#mayDowngrade(queue);
     for (const access of this.#accessesIn(queue)) {
-      if (this.#poolOfAccess(queue, access).isOpen) return true;
-      if (!isDowngraded) continue;
+      const own = this.#poolOfAccess(queue, access);
+      if (own.isOpen) return true;
+      if (!isDowngraded && !(hasCheaperKind(queue) && own.isOnHold)) continue;
       const { cheaper: runsAs, cheaperType } = kindSettingsOf(queue.kindRow);
       if (this.#poolOfCheaper(queue, { runsAs, cheaperType }, access).isOpen) return true;
     }
@@ -344,6 +353,11 @@ export class Round {
 /** Whether the queue's kind has a downgrade for a used-up budget in mode `downgrade`. */
 function hasCheaper({ kindRow: { settings } }: TaskQueue): boolean {
   return settings !== undefined && (settings.cheaper !== undefined || settings.cheaperType !== undefined);
+}
+
+/** Whether the queue's kind has a kind to run as while its agents are on hold. */
+function hasCheaperKind({ kindRow: { settings } }: TaskQueue): boolean {
+  return settings?.cheaper !== undefined;
 }
 
 const withoutBudget: BudgetVerdict & { readonly kind: "runs" } = { kind: "runs", tokens: 0 };

@@ -61,7 +61,7 @@ export interface Range {
 export interface KindSettings {
   /** How fast the kind's tasks rise (Lucio's task weight), > 0; default 1. */
   readonly importance: number;
-  /** The kind to run instead where a budget in mode `downgrade` is used up. */
+  /** The kind to run instead where a budget in mode `downgrade` is used up, or all agents of the kind are on hold. */
   readonly cheaper?: Kind;
   /** The only agent type to use there. With both settings, agents of this type run the cheaper kind. */
   readonly cheaperType?: string;

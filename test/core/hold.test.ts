@@ -5,7 +5,16 @@ import type { ReportedOutcome } from "../../src/core/command.ts";
 import { decodeState } from "../../src/core/snapshot/decode.ts";
 import { encodeState } from "../../src/core/snapshot/encode.ts";
 import { InvariantError } from "../../src/errors.ts";
-import { agentId, attemptNumber, instant, resourceName, slotHandle, taskId } from "../../src/ids.ts";
+import {
+  agentId,
+  attemptNumber,
+  incarnation,
+  instant,
+  kind,
+  resourceName,
+  slotHandle,
+  taskId,
+} from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { explainWait } from "../../src/scheduling/explain.ts";
 import { findHold, phaseOf } from "../../src/state/hold-rows.ts";
@@ -347,15 +356,6 @@ describe("a hold on a resource", () => {
     expect(turns.all("HoldPlaced").map(({ name }) => name)).toEqual(["other", "gpt"]);
   });
 
-  it("without a time is renewed, for longer each time, where the refused slot is its probe", () => {
-    const turns = working();
-    turns.turn(acquire("a1-x", "gpt"));
-    turns.turn(release("a1-x", {}));
-    expect(turns.all("HoldPlaced")).toEqual([]);
-    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
-    for (const [handle, holdMs] of [
-      ["b1-x", limits.holdBackoffMs],
-      ["b1-y", 2 * limits.holdBackoffMs],
   it("is placed by a refusal that comes after the end of its slot lease, of the resource that the report names", () => {
     const gpt = resourceName("gpt");
     const turns = working();
@@ -382,6 +382,15 @@ describe("a hold on a resource", () => {
     expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
   });
 
+  it("without a time is renewed, for longer each time, where the refused slot is its probe", () => {
+    const turns = working();
+    turns.turn(acquire("a1-x", "gpt"));
+    turns.turn(release("a1-x", {}));
+    expect(turns.all("HoldPlaced")).toEqual([]);
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    for (const [handle, holdMs] of [
+      ["b1-x", limits.holdBackoffMs],
+      ["b1-y", 2 * limits.holdBackoffMs],
     ] as const) {
       turns.passToDue();
       turns.turn(acquire(handle, "gpt"));
@@ -460,6 +469,41 @@ describe("an operator", () => {
     expect(turns.last("HoldEnded")).toMatchObject({ name: "type-0", reason: "displaced" });
     expect(turns.state.holds.type.size).toBe(limits.holdsMax);
   });
+});
+
+it("of all agents of a kind lets its tasks run as the cheaper kind, except for the probe", () => {
+  const turns = new Turns();
+  turns.turn(
+    join("a1", { kinds: [kind("opus")], agentType: "claude" }),
+    join("a2", { kinds: [kind("opus")], agentType: "claude" }),
+    join("b1", { kinds: [kind("haiku")], maxConcurrent: 2 }),
+  );
+  turns.turn({ type: "SetKind", kind: kind("opus"), patch: { cheaper: kind("haiku") } });
+  const opus = (...ids: string[]) => ids.map((id) => submit({ id: taskId(id), kind: kind("opus") }));
+  turns.turn({ type: "PlaceHold", on: "agent", name: "a1", forMs: 1_000 });
+  turns.turn(...opus("t1", "t2"));
+  expect(runningAt(turns, "a2"), "elsewhere first").toEqual(["t1"]);
+  expect(turns.task("t2").state, "a full agent is not on hold").toBe("queued");
+  turns.turn({ type: "PlaceHold", on: "type", name: "claude", forMs: 5_000 });
+  expect(turns.last("TaskAssigned")).toMatchObject({ task: "t2", agent: "b1", runsAs: "haiku" });
+  turns.turn(...opus("t3", "t4"));
+  expect(runningAt(turns, "b1")).toEqual(["t2", "t3"]);
+  expect(explainWait(turns.state, turns.task("t4"), { at: turns.at })).toMatchObject({
+    runsAs: "haiku",
+    obstacles: [{ reason: "all-full", agents: 1 }],
+  });
+  turns.turn(turns.report("t1", done), turns.report("t2", done));
+  expect(runningAt(turns, "b1")).toEqual(["t3", "t4"]);
+  turns.turn(...opus("t5", "t6"));
+  turns.passToDue();
+  turns.passToDue(); // both holds have elapsed: the probe runs as its own kind
+  expect(turns.last("TaskAssigned")).toMatchObject({ task: "t5", receipt: { decidedBy: "probe" } });
+  expect(turns.last("TaskAssigned").runsAs).toBeUndefined();
+  turns.turn(turns.report("t3", done));
+  expect(turns.last("TaskAssigned")).toMatchObject({ task: "t6", agent: "b1", runsAs: "haiku" });
+  turns.turn({ type: "LeaveAgent", agent: agentId("b1"), incarnation: incarnation("b1-1") });
+  turns.turn(...opus("t7"));
+  expect(explainWait(turns.state, turns.task("t7"), { at: turns.at }).runsAs).toBeUndefined();
 });
 
 it("survives a restart from a snapshot, held, due and probed", () => {

@@ -3,7 +3,6 @@
 
 import { expect, it } from "vitest";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
-import type { Kind } from "../../src/ids.ts";
 import { budgetRoom, rateGate } from "../../src/scheduling/gates.ts";
 import type { EventOf, TaskSpec } from "../../src/state/event.ts";
 import { holdsOn, phaseOf } from "../../src/state/hold-rows.ts";
@@ -63,25 +62,26 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
       event.cheaperType === undefined ||
       (state.kindByName.get(spec.kind)?.settings?.cheaperType === event.cheaperType &&
         agent.agentType === event.cheaperType),
-    "what a budget made of it is whole, and its receipt says which": isDowngradeWhole(
-      state,
-      event,
-      spec.kind,
-    ),
+    "what a budget made of it is whole, and its receipt says which": isDowngradeWhole(state, event, spec),
   };
   return Object.entries(claims).flatMap(([claim, holds]) => (holds ? [] : [claim]));
 }
 
-/** A used-up budget in mode downgrade imposes all downgrades of the kind; no other budget does. */
+/** A used-up budget in mode downgrade imposes all downgrades of the kind, as does a hold on all agents of a kind with a
+ *  cheaper kind. Nothing else does. */
 function isDowngradeWhole(
   state: SwarmState,
   { runsAs, cheaperType, receipt }: Assigned,
-  kind: Kind,
+  { kind, ...spec }: TaskSpec,
 ): boolean {
+  const own = [...state.agentById.values()].filter((agent) =>
+    couldServe(state, agent, kind, { kind, ...spec }),
+  );
+  const isOnHold = own.length > 0 && own.every((agent) => holdsOn(state, agent).length > 0);
   const { project, global } = receipt.budget ?? {};
   const settings = state.kindByName.get(kind)?.settings;
   const isUsedUp = project === "downgrade" || global === "downgrade";
-  return isUsedUp
+  return isUsedUp || (runsAs !== undefined && isOnHold)
     ? runsAs === settings?.cheaper && cheaperType === settings?.cheaperType
     : runsAs === undefined && cheaperType === undefined;
 }

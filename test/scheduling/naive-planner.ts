@@ -90,27 +90,31 @@ export class NaivePlanner {
   #isQueueOpen(task: TaskRow): boolean {
     const { kind, role, needs } = task.spec;
     const inQueue = this.#queued().filter((other) => isSameQueue(other, task));
-    const settings = inQueue.some(({ projectRow }) => mayDowngrade(this.#state, projectRow))
-      ? this.#state.kindByName.get(kind)?.settings
-      : undefined;
+    const isByBudget = inQueue.some(({ projectRow }) => mayDowngrade(this.#state, projectRow));
+    const itsKind = this.#state.kindByName.get(kind)?.settings;
     return [...new Set(inQueue.map(({ spec }) => spec.project))].some((project) => {
       const asItIs = { kind, role, needs, agentType: undefined, failedBy: [], project };
+      const isByHold = itsKind?.cheaper !== undefined && this.#ranking.areAllOnHold(asItIs);
+      const settings = isByBudget || isByHold ? itsKind : undefined;
       const cheaper = { ...asItIs, kind: settings?.cheaper ?? kind, agentType: settings?.cheaperType };
       return this.#mayAnybodyHave(asItIs) || this.#mayAnybodyHave(cheaper);
     });
   }
 
-  #isTakeable({ spec, failedBy, ...row }: TaskRow): boolean {
-    const verdict = budgetVerdict(this.#state, row.projectRow, spec, this.#at);
-    const { runsAs, cheaperType }: Partial<BudgetVerdict> = verdict.kind === "runs" ? verdict : {};
-    return this.#mayAnybodyHave({
-      kind: runsAs ?? spec.kind,
-      role: spec.role,
-      needs: spec.needs,
-      agentType: cheaperType,
-      failedBy,
-      project: spec.project,
-    });
+  #isTakeable(task: TaskRow): boolean {
+    return this.#mayAnybodyHave(demandOf(task, this.#verdictOn(task)));
+  }
+
+  /** What the budgets say; or the downgrade, where all agents are on hold and one of the cheaper kind may have the
+   *  task. */
+  #verdictOn(task: TaskRow): BudgetVerdict {
+    const { spec, projectRow } = task;
+    const verdict = budgetVerdict(this.#state, projectRow, spec, this.#at);
+    const demand = demandOf(task, verdict);
+    if (this.#state.kindByName.get(spec.kind)?.settings?.cheaper === undefined) return verdict;
+    if (this.#mayAnybodyHave(demand) || !this.#ranking.areAllOnHold(demand)) return verdict;
+    const cheaper = budgetVerdict(this.#state, projectRow, spec, this.#at, true);
+    return this.#mayAnybodyHave(demandOf(task, cheaper)) ? cheaper : verdict;
   }
 
   /** Asked for many equal tasks, so the answer is kept until the next decision. */
@@ -126,7 +130,7 @@ export class NaivePlanner {
   #thatFits({ key, takeable, project, user }: Membership): Fitting | undefined {
     const isDue = project.basis === "starvation-limit" || user.basis === "starvation-limit";
     for (const { task, isPastStarvationLimit } of takeable) {
-      const verdict = budgetVerdict(this.#state, task.projectRow, task.spec, this.#at);
+      const verdict = this.#verdictOn(task);
       if (verdict.kind === "runs") return { task, ...verdict };
       if (!isDue && !isPastStarvationLimit) continue;
       if (verdict.reason === "global-budget") this.#isOver = true;
@@ -191,6 +195,12 @@ export class NaivePlanner {
       receipt: fittedReceipt(receipt, jsonBytes(receipt.queue)),
     };
   }
+}
+
+function demandOf({ spec, failedBy }: TaskRow, verdict: BudgetVerdict): Demand {
+  const { runsAs, cheaperType }: Partial<BudgetVerdict> = verdict.kind === "runs" ? verdict : {};
+  const { role, needs, project } = spec;
+  return { kind: runsAs ?? spec.kind, role, needs, agentType: cheaperType, failedBy, project };
 }
 
 /** Whether a budget may downgrade the project's tasks. */

@@ -83,6 +83,12 @@ export class NaiveRanking {
     return { ranked: [favourite, ...others], ineligible, isByAffinity: others.length > 0 };
   }
 
+  /** Whether agents serve the demand, and each of those that are there is on hold. */
+  areAllOnHold(demand: Demand): boolean {
+    const peers = this.#whoCouldServe(demand);
+    return peers.length > 0 && peers.every((agent) => this.#holdsOn(agent).length > 0);
+  }
+
   mayAnybodyHave(demand: Demand): boolean {
     const peers = this.#whoCouldServe(demand);
     return this.#agents.some((agent) => this.#reasonAgainst(agent, demand, peers) === undefined);

@@ -68,6 +68,8 @@ describe("a round", () => {
           note(`project by ${receipt.turn?.project ?? "rule"}`);
           note(`user by ${receipt.turn?.user ?? "rule"}`);
           if (runsAs !== undefined) note("cheaper");
+          const isByBudget = [receipt.budget?.project, receipt.budget?.global].includes("downgrade");
+          if (runsAs !== undefined && !isByBudget) note("cheaper by a hold");
           if (cheaperType !== undefined) note(runsAs === undefined ? "cheaper type" : "cheaper type too");
           if (receipt.budget?.project !== undefined) note(`project's budget: ${receipt.budget.project}`);
           if (receipt.budget?.global !== undefined) note(`global budget: ${receipt.budget.global}`);
@@ -89,6 +91,7 @@ describe("a round", () => {
         .flatMap((project) => userRules.map((user) => `${project} ${user}`))
         .filter((rules) => rules !== "none clock"),
       ...["score", "first-idle", "cheaper", "cheaper type", "cheaper type too", "budget", "ranked"],
+      "cheaper by a hold",
       ...["project's budget: alert", "project's budget: downgrade"],
       ...["global budget: alert", "global budget: downgrade"],
       ...["project by starvation-limit", "project by guarantee", "user by starvation-limit"],

@@ -303,8 +303,14 @@ function changeAgent(swarm: SwarmFixture, dice: Dice): void {
   }
 }
 
-/** Places a hold on an agent or its type, lets it elapse, or ends it. */
-function changeHold(swarm: SwarmFixture, dice: Dice, { id, agentType }: AgentRow): void {
+/** Places a hold on an agent or its type, lets it elapse, or ends it; or holds all agents of a kind. */
+function changeHold(swarm: SwarmFixture, dice: Dice, { id, agentType, kinds: own }: AgentRow): void {
+  const kind = dice.of([...own]);
+  if (kind !== undefined && dice.below(4) === 0) {
+    const unheld = agentsOf(swarm).filter((of) => of.kinds.has(kind) && !swarm.state.holds.agent.has(of.id));
+    for (const agent of unheld) swarm.hold("agent", agent.id, swarm.at + 60_000);
+    return;
+  }
   const target =
     agentType === undefined || dice.below(2) === 0
       ? ({ on: "agent", name: id } as const)
@@ -346,7 +352,7 @@ function cheaper(dice: Dice, kind: string): Partial<KindSettings> {
   const other = kindNamed(dice.of(kinds.filter((each) => each !== kind)) as string);
   const chance = dice.next();
   return {
-    ...(chance < 0.66 ? { cheaper: other } : {}),
+    ...(chance < 0.6 ? { cheaper: other } : {}),
     ...(chance > 0.33 ? { cheaperType: dice.of(["small", "large"]) as string } : {}),
   };
 }
