@@ -10,7 +10,7 @@ import type { AppendOutcome, Journal, JournalReader } from "../../journal/journa
 import { openNatsJournal } from "../../journal/nats.ts";
 import { copyOf, errorOf, type JournalPlace } from "../../journal/thread-values.ts";
 import { makeNextSegment } from "./make-next-segment.ts";
-import type { Answer, Question, ThreadOrder, ThreadWord } from "./thread-words.ts";
+import type { Answer, Question, ThreadOrder, ThreadWord } from "./thread-base-maker.ts";
 
 type Ask = (question: Question) => Promise<unknown>;
 

@@ -7,10 +7,37 @@ import { getHeapStatistics } from "node:v8";
 import { Worker } from "node:worker_threads";
 import { unreachable } from "../../assert.ts";
 import { InvariantError } from "../../errors.ts";
-import type { Journal } from "../../journal/journal.ts";
-import { copyOf, errorOf, type JournalPlace } from "../../journal/thread-values.ts";
+import type { AppendOutcome, Journal } from "../../journal/journal.ts";
+import { type CopiedError, copyOf, errorOf, type JournalPlace } from "../../journal/thread-values.ts";
 import type { BaseMaker, MadeSegment, MakeOrder } from "./make-next-segment.ts";
-import type { Answer, Question, ThreadOrder, ThreadWord } from "./thread-words.ts";
+
+// Messages between the process and the thread: plain values, because messages are copied.
+
+export interface ThreadOrder {
+  readonly place: JournalPlace;
+  readonly order: Omit<MakeOrder, "committedIdx">;
+}
+
+export type Question =
+  | { readonly kind: "committed" }
+  | { readonly kind: "create"; readonly segment: number }
+  | {
+      readonly kind: "append";
+      readonly segment: number;
+      readonly bytes: Uint8Array;
+      readonly expected: number;
+    };
+
+/** The answer to the question with the same `id`. */
+export type Answer = { readonly id: number } & (
+  | { readonly value: number | undefined | AppendOutcome }
+  | { readonly error: CopiedError }
+);
+
+export type ThreadWord =
+  | { readonly type: "ask"; readonly id: number; readonly question: Question }
+  | { readonly type: "made"; readonly made: MadeSegment }
+  | { readonly type: "failed"; readonly error: CopiedError };
 
 export class ThreadBaseMaker implements BaseMaker {
   readonly #place: JournalPlace;
