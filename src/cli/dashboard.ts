@@ -7,10 +7,12 @@ import { Command } from "commander";
 import { pastTurns } from "../audit/past-turns.ts";
 import { findBroker } from "../broker/find-broker.ts";
 import { connect } from "../client/connect.ts";
+import type { Swarm } from "../client/swarm.ts";
 import { systemClock, systemRandom } from "../clock.ts";
 import { BoundedTransport } from "../dashboard/bounded-transport.ts";
 import { type Changes, noChanges } from "../dashboard/changes.ts";
 import { type DashboardOptions, type RunningDashboard, startDashboard } from "../dashboard/dashboard.ts";
+import { UnauthorizedError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { permissionsOf } from "../protocol/permissions.ts";
@@ -92,9 +94,10 @@ async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<E
   const options = { ...chosen, token: chosen.token ?? kept };
   const opened: (() => Promise<void>)[] = [];
   try {
-    const { running, changes } = await open(context, options, opened);
+    const { running, changes, closed } = await open(context, options, opened);
     tell(context, running, { ...options, mayChange: changes.swarm !== undefined });
-    await ended(context);
+    const refused = await Promise.race([ended(context), closed]);
+    if (refused instanceof UnauthorizedError) throw refused;
   } finally {
     for (const close of opened.reverse()) await close();
   }
@@ -106,7 +109,12 @@ async function open(
   context: VerbContext,
   options: DashboardOptions,
   opened: (() => Promise<void>)[],
-): Promise<{ readonly running: RunningDashboard; readonly changes: Changes }> {
+): Promise<{
+  readonly running: RunningDashboard;
+  readonly changes: Changes;
+  /** Of the connection that reads. */
+  readonly closed: Swarm["closed"];
+}> {
   const { settings, logger, shell, signal } = context;
   const { nats, natsContext, credentials, inboxPrefix, insecure, dataFolder, project, user } = settings;
   const found = await findBroker({
@@ -149,7 +157,7 @@ async function open(
     options,
   );
   opened.push(() => running.close());
-  return { running, changes };
+  return { running, changes, closed: swarm.closed };
 }
 
 /** With --read-only the gate refuses every change before. */

@@ -81,7 +81,7 @@ async function serveA2a(context: VerbContext, flags: A2aFlags): Promise<ExitCode
     });
     logger.info(`serving ${kinds.join(", ")} at ${server.url}`);
     try {
-      await untilInterrupted(signal, new Promise(() => undefined));
+      await untilInterrupted(signal, swarm.closed);
       logger.info("answering the open requests (Ctrl-C again ends at once)");
       await server.drain();
     } finally {

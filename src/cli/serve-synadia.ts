@@ -66,7 +66,7 @@ async function serveSynadia(context: VerbContext, flags: SynadiaFlags): Promise<
     await wire.flush();
     logger.info(`serving ${kind} on ${agent.promptSubject}`);
     try {
-      await untilInterrupted(signal, wire.closed);
+      await untilInterrupted(signal, wire.closed, swarm.closed);
       logger.info("answering the open prompts (Ctrl-C again ends at once)");
       agent.stop();
       await server.idle();

@@ -3,7 +3,7 @@
 import { type Command, Option } from "commander";
 import { openRequestWire, type RequestWire } from "../adapters/nats-service/nats.ts";
 import { findBroker } from "../broker/find-broker.ts";
-import { UnreachableError } from "../errors.ts";
+import { UnauthorizedError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { logServerError } from "../transport/server-error.ts";
 import { durationBetween } from "./setting-flags.ts";
@@ -38,15 +38,19 @@ export async function openWire(
   });
 }
 
-/** @throws UnreachableError when the connection ends for good */
+/** Resolves at Ctrl-C. @param closed of each connection
+ *  @throws UnauthorizedError when the server refuses the credentials, which it accepted before; UnreachableError when a
+ *  connection ends for another reason */
 export async function untilInterrupted(
   signal: AbortSignal,
-  closed: Promise<Error | undefined>,
+  ...closed: readonly Promise<Error | undefined>[]
 ): Promise<void> {
   const interrupted = new Promise<"interrupted">((resolve) => {
     if (signal.aborted) resolve("interrupted");
     else signal.addEventListener("abort", () => resolve("interrupted"), { once: true });
   });
-  const end = await Promise.race([interrupted, closed]);
-  if (end !== "interrupted") throw new UnreachableError("the connection to the server ended", { cause: end });
+  const end = await Promise.race([interrupted, ...closed]);
+  if (end === "interrupted") return;
+  if (end instanceof UnauthorizedError) throw end;
+  throw new UnreachableError("the connection to the server ended", { cause: end });
 }

@@ -129,6 +129,10 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  restored. Each affected `result()` rejects as well. Subscribe to learn of losses without waiting for a
    *  result. */
   readonly losses$: Observable<LossError>;
+  /** Resolves when the connection has ended for good. With the error `WAGGLE_UNAUTHORIZED` if the server refuses the
+   *  credentials, which it accepted before: they were revoked, or have expired. With undefined after `close`. Never
+   *  rejects. */
+  readonly closed: Promise<WaggleError | undefined>;
 
   /** Resolves when the task is committed to the journal. A committed task ends exactly once.
    *  @throws InvalidMessageError naming the field
@@ -398,6 +402,7 @@ const CONNECTION_NAME_LENGTH = 12;
 export class SwarmClient implements Swarm {
   readonly id: string;
   readonly losses$: Observable<LossError>;
+  readonly closed: Promise<WaggleError | undefined>;
   readonly #deps: SwarmDeps;
   readonly #subjects: Subjects;
   /** Subject prefix on which leaders push outcomes and progress. */
@@ -432,9 +437,13 @@ export class SwarmClient implements Swarm {
   readonly #usualTerms: SubmitTerms;
   #idsMade = 0;
   #closing: Promise<void> | undefined;
+  #tellClosed: (reason: WaggleError | undefined) => void = () => undefined;
 
   constructor(deps: SwarmDeps) {
     const { transport, clock, random } = deps;
+    this.closed = new Promise((resolve) => {
+      this.#tellClosed = resolve;
+    });
     const horizon = new Horizon(clock);
     const subjects = subjectsOf(deps.swarm);
     const aborts = this.#aborts;
@@ -527,7 +536,9 @@ export class SwarmClient implements Swarm {
       () => heartbeats.unsubscribe(),
       horizon.onLoss((loss) => deps.logger.error({ err: loss }, "the journal lost acknowledged records")),
       transport.onStatus((status) => {
-        if (status === "closed" && transport.closedBy !== undefined) this.#end(transport.closedBy);
+        if (status !== "closed" || transport.closedBy === undefined) return;
+        this.#end(transport.closedBy);
+        this.#tellClosed(transport.closedBy);
       }),
     ];
   }
@@ -783,6 +794,7 @@ export class SwarmClient implements Swarm {
     this.#progress.close();
     this.#chunkLogs.close();
     await this.#deps.onClose();
+    this.#tellClosed(undefined);
   }
 
   /** No answer and no outcome can arrive any more. Idempotent: the first reason counts. */

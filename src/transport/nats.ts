@@ -338,11 +338,7 @@ class WireTransport implements NatsTransport {
 
   #leaveRefused(cause: Error): void {
     if (this.#status === "closed") return;
-    this.#closedBy = new UnauthorizedError(
-      `NATS at ${describeAddress(this.#options)} refuses the credentials, which it accepted before (${cause.message}): ` +
-        "they were revoked or have expired. Get new ones from the operator of the server, and start again with them",
-      { cause },
-    );
+    this.#closedBy = refusedLoginError(this.#options, cause);
     void this.close();
   }
 
@@ -383,8 +379,18 @@ class WireMessage implements Message {
   }
 }
 
-function isRefusedLogin(error: Error): boolean {
+/** Whether a server refused the credentials: see `RefusedLogin`. */
+export function isRefusedLogin(error: Error): boolean {
   return error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError;
+}
+
+/** The error of a connection that ends because the server refuses its credentials for good. */
+export function refusedLoginError(address: ServerAddress, cause: Error): UnauthorizedError {
+  return new UnauthorizedError(
+    `NATS at ${describeAddress(address)} refuses the credentials, which it accepted before (${cause.message}): ` +
+      "they were revoked or have expired. Get new ones from the operator of the server, and start again with them",
+    { cause },
+  );
 }
 
 const DEFAULT_INBOX_PREFIX = "_INBOX";

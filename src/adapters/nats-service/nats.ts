@@ -2,10 +2,24 @@
 // carry no headers.
 
 import { createInbox, headers, type Msg, type NatsConnection } from "@nats-io/transport-node";
-import { ForbiddenError, InvalidMessageError, messageOf, UnreachableError } from "../../errors.ts";
+import { systemClock } from "../../clock.ts";
+import {
+  ForbiddenError,
+  InvalidMessageError,
+  messageOf,
+  type UnauthorizedError,
+  UnreachableError,
+} from "../../errors.ts";
 import { forbidden } from "../../protocol/forbidden.ts";
-import { type NatsOptions, openNatsConnection, violationIn } from "../../transport/nats.ts";
+import {
+  isRefusedLogin,
+  type NatsOptions,
+  openNatsConnection,
+  refusedLoginError,
+  violationIn,
+} from "../../transport/nats.ts";
 import { checkOutgoing } from "../../transport/outgoing.ts";
+import { RefusedLogin } from "../../transport/refused-login.ts";
 import { isValidPattern } from "../../transport/subject-index.ts";
 import type { Message, Subscription, Violation } from "../../transport/transport.ts";
 import type { ServiceWire } from "./micro-service.ts";
@@ -22,7 +36,8 @@ export interface RequestWire extends ServiceWire {
   /** Resolves when the server knows all subscriptions. @throws ForbiddenError when the server permits no requests on a
    *  subject of `serve` */
   flush(): Promise<void>;
-  /** Resolves when the connection ends for good, with the reason if it was not closed here. */
+  /** Resolves when the connection ends for good, with the reason if it was not closed here: `UnauthorizedError` when
+   *  the server refuses the credentials, which it accepted before. */
   readonly closed: Promise<Error | undefined>;
   /** Sends queued answers, then closes. */
   close(): Promise<void>;
@@ -40,7 +55,7 @@ export interface Answer {
 /** @throws UnreachableError, InvalidConfigError */
 export async function openRequestWire(options: NatsOptions): Promise<RequestWire> {
   const connection = await openNatsConnection(options);
-  const line = { isUp: true };
+  const line: Line = { isUp: true, endedBy: undefined };
   void followStatus(connection, line, options);
   let violation: Violation | undefined;
   const noteViolation = (found: Violation) => {
@@ -50,7 +65,7 @@ export async function openRequestWire(options: NatsOptions): Promise<RequestWire
     get maxPayloadBytes() {
       return connection.info?.max_payload ?? 0;
     },
-    closed: connection.closed().then((reason) => reason ?? undefined),
+    closed: connection.closed().then((reason) => line.endedBy ?? reason ?? undefined),
     flush: async () => {
       await connection.flush();
       if (violation !== undefined) throw new ForbiddenError(forbidden(violation).message);
@@ -79,15 +94,32 @@ export async function openRequestWire(options: NatsOptions): Promise<RequestWire
   };
 }
 
-async function followStatus(
-  connection: NatsConnection,
-  line: { isUp: boolean },
-  { onError }: NatsOptions,
-): Promise<void> {
+interface Line {
+  isUp: boolean;
+  endedBy: UnauthorizedError | undefined;
+}
+
+async function followStatus(connection: NatsConnection, line: Line, options: NatsOptions): Promise<void> {
+  const login = new RefusedLogin(() => systemClock.monotonicMs());
   for await (const status of connection.status()) {
-    if (status.type === "error") onError?.(status.error);
-    if (status.type === "disconnect") line.isUp = false;
-    if (status.type === "reconnect") line.isUp = true;
+    switch (status.type) {
+      case "error":
+        options.onError?.(status.error);
+        if (isRefusedLogin(status.error) && login.refused()) {
+          line.endedBy ??= refusedLoginError(options, status.error);
+          void connection.close();
+        }
+        break;
+      case "disconnect":
+        line.isUp = false;
+        break;
+      case "reconnect":
+        line.isUp = true;
+        login.accepted();
+        break;
+      default:
+        break; // pings, cluster changes and similar events
+    }
   }
   line.isUp = false;
 }
