@@ -309,7 +309,9 @@ export const limits = {
   logFlushMs: 50,
   /** Time that a leader waits for an agent's logs… */
   agentLogMs: 1_000,
-  /** …and a client for the whole request: a person waits for logs that may not exist. */
+  /** …and time for which a server permits the agent's answer. */
+  agentAnswerMs: 10_000,
+  /** Time that a client waits for the whole request: a person waits for logs that may not exist. */
   logAskTimeoutMs: 2_000,
   /** Questions for logs that a leader has open with agents; each takes as long as the agent does. */
   agentLogsAskedMax: 64,
@@ -1096,6 +1098,10 @@ export const limits = {
   /** Open requests of one server; each holds a task, and no more fit the queue of a project. */
   servedRequestsMax: 1_024,
   servedRetryMs: 1_000,
+  /** Answers to one request that a server permits: chunks of a streamed result, and the result… */
+  servedAnswersMax: 100_000,
+  /** …within this time: twice the default time-out. The server remembers each request for so long. */
+  servedAnswersMs: 600_000,
   /** Time for the news that a task has expired. */
   servedGraceMs: 5_000,
   /** Interval of an agent's heartbeats, and the number after whose loss it counts as gone (Synadia protocol, 8.2). */
@@ -1309,6 +1315,14 @@ assert(limits.brokerAnswerMs < limits.brokerStartMs, "one unanswered request doe
 assert(
   limits.execKillGraceMs <= limits.leaseTtlMs * limits.leaseAbortShare,
   "a command is killed before its lease ends",
+);
+assert(
+  limits.agentLogMs < limits.agentAnswerMs,
+  "a server permits the answer of an agent as long as the leader waits",
+);
+assert(
+  limits.servedTimeoutMs + limits.servedGraceMs < limits.servedAnswersMs,
+  "a server permits the answers of a service until the default time-out",
 );
 assert(
   limits.agentLogMs < limits.logAskTimeoutMs,

@@ -5,6 +5,7 @@ import {
   constants,
   existsSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -67,6 +68,22 @@ export function writeSecret(file: string, content: string): void {
 export function makePrivateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
 }
+
+/** @throws InvalidConfigError if the folder exists, and others may read or write it, or own it */
+export function requirePrivate(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  const own = process.getuid?.();
+  if (found === undefined || own === undefined) return; // Windows has no user ids
+  if (found.isDirectory() && found.uid === own && (found.mode & OTHERS) === 0) return;
+  throw new InvalidConfigError(
+    `${path} holds keys, and must be a folder of this user alone (mode 700): look at its files, then run ` +
+      `\`chmod -R go= ${path}\`, or name a folder of your own with --data-folder`,
+    { field: "dataFolder" },
+  );
+}
+
+/** Rights of the group and of all others. */
+const OTHERS = 0o077;
 
 export function isThere(path: string): boolean {
   return existsSync(path);

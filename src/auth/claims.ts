@@ -1,10 +1,17 @@
 // JWTs of NATS, version 2, as `nsc` makes them: an operator signs accounts, and scoped signing keys of an account sign
 // users. A scoped key fixes the permissions of a role; tags of the user fill in its project or group. So a stolen
-// signing key of one role makes no user of another role.
+// signing key of one role makes no user of another role. The account itself signs users that may do more than a role.
 
 import { createHash } from "node:crypto";
 import type { SwarmId } from "../ids.ts";
-import { type Holder, inboxPrefixOf, permissionsOf, type Role, roles } from "../protocol/permissions.ts";
+import {
+  type Holder,
+  inboxPrefixOf,
+  type Permissions,
+  permissionsOf,
+  type Role,
+  roles,
+} from "../protocol/permissions.ts";
 import { type Keys, signWith } from "./nats.ts";
 import { permissionsClaim } from "./permissions-text.ts";
 
@@ -111,12 +118,19 @@ export interface UserClaims {
   readonly name: string;
   readonly group?: string | undefined;
   readonly project?: string | undefined;
+  /** Undefined: those of the role, by the scope of `signingKey`. */
+  readonly permissions?: Permissions | undefined;
   readonly issuedAt: number;
   readonly expiresAt?: number | undefined;
 }
 
 export function userJwt(claims: UserClaims): string {
-  const { account, signingKey, user, name, group, project, issuedAt, expiresAt } = claims;
+  const { account, signingKey, user, name, group, project, permissions, issuedAt, expiresAt } = claims;
+  if (permissions !== undefined)
+    return jwt(
+      { issuer: account, subject: user, name, issuedAt, expiresAt },
+      { type: "user", ...permissionsClaim(permissions), ...unlimited },
+    );
   const tags = [
     ...(group === undefined ? [] : [`group:${group}`]),
     ...(project === undefined ? [] : [`project:${project}`]),

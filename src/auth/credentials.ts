@@ -3,8 +3,8 @@
 
 import { randomBytes } from "node:crypto";
 import { InvalidConfigError, WaggleError } from "../errors.ts";
-import type { Role } from "../protocol/permissions.ts";
-import { roles } from "../protocol/permissions.ts";
+import { swarmId } from "../ids.ts";
+import { permissionsOf, type Role, roles } from "../protocol/permissions.ts";
 import { type AuthFolder, isThere, makePrivateFolder, readSecret, writeSecret } from "./auth-folder.ts";
 import { newAuthority, newServerCertificate } from "./certificates.ts";
 import { credsText, type SigningKeys, userJwt } from "./claims.ts";
@@ -16,6 +16,8 @@ import {
   type Credential,
   credentialIn,
   findRoster,
+  hasServices,
+  holderOf,
   isValid,
   type Roster,
   readRoster,
@@ -117,6 +119,9 @@ export interface Wanted {
   readonly group?: string | undefined;
   readonly project?: string | undefined;
   readonly grant?: Credential["grant"];
+  /** Subjects of services. */
+  readonly serves?: readonly string[] | undefined;
+  readonly calls?: readonly string[] | undefined;
   /** Only in mode jwt. Undefined: no end. */
   readonly ttlMs: number | undefined;
   readonly now: number;
@@ -163,9 +168,13 @@ export function rotateCredential(
   { swarm, name, ttlMs, now }: Pick<Wanted, "swarm" | "name" | "ttlMs" | "now">,
 ): Issued {
   const roster = readRoster(folder);
-  const { publicKey, role, group, project, grant } = requireValid(roster, { swarm, name, now });
+  const { publicKey, role, group, project, grant, serves, calls } = requireValid(roster, {
+    swarm,
+    name,
+    now,
+  });
   const revoked = withRevoked(roster, swarm, publicKey, now);
-  return issue(folder, revoked, { swarm, name, role, group, project, grant, ttlMs, now });
+  return issue(folder, revoked, { swarm, name, role, group, project, grant, serves, calls, ttlMs, now });
 }
 
 /** The server refuses the credential from its next reload on. @throws InvalidConfigError */
@@ -191,7 +200,7 @@ function requireValid(
 }
 
 function issue(folder: AuthFolder, roster: Roster, wanted: Wanted): Issued {
-  const { swarm, name, role, group, project, grant, ttlMs, now } = wanted;
+  const { swarm, name, role, group, project, grant, serves, calls, ttlMs, now } = wanted;
   if (ttlMs !== undefined && roster.mode !== "jwt")
     throw new InvalidConfigError(
       "--ttl needs mode jwt: nkeys in a configuration do not expire; revoke them",
@@ -206,6 +215,8 @@ function issue(folder: AuthFolder, roster: Roster, wanted: Wanted): Issued {
     ...(group === undefined ? {} : { group }),
     ...(project === undefined ? {} : { project }),
     ...(grant === undefined ? {} : { grant }),
+    ...(serves === undefined ? {} : { serves: [...serves] }),
+    ...(calls === undefined ? {} : { calls: [...calls] }),
     publicKey: keys.publicKey,
     issuedAt: now,
     ...(ttlMs === undefined ? {} : { expiresAt: now + ttlMs }),
@@ -232,6 +243,7 @@ function secretOf(
   const seconds = (ms: number) => Math.floor(ms / 1000);
   const token = userJwt({
     ...{ account, signingKey, user: keys.publicKey, name, group, project },
+    permissions: hasServices(credential) ? permissionsOf(swarmId(swarm), holderOf(credential)) : undefined,
     issuedAt: seconds(issuedAt),
     expiresAt: expiresAt === undefined ? undefined : seconds(expiresAt),
   });

@@ -1,13 +1,17 @@
 // Permissions in the forms that nats-server reads: text of its configuration, and claims of a JWT.
 
-import { ANSWERS_EXPIRE_MS, type Permissions } from "../protocol/permissions.ts";
+import type { Permissions } from "../protocol/permissions.ts";
+
+const NANOSECONDS_PER_MS = 1_000_000;
 
 /** For the field `permissions` of a user in a configuration file. */
 export function permissionsText({ publish, subscribe, answers }: Permissions): string {
   const parts = [
     `publish: { allow: ${JSON.stringify(publish)} }`,
     `subscribe: { allow: ${JSON.stringify(subscribe)} }`,
-    ...(answers === 0 ? [] : [`allow_responses: { max: ${answers}, expires: "${ANSWERS_EXPIRE_MS}ms" }`]),
+    ...(answers === undefined
+      ? []
+      : [`allow_responses: { max: ${answers.max}, expires: "${answers.expiresMs}ms" }`]),
   ];
   return `{ ${parts.join(", ")} }`;
 }
@@ -17,6 +21,8 @@ export function permissionsClaim({ publish, subscribe, answers }: Permissions): 
   return {
     pub: { allow: publish },
     sub: { allow: subscribe },
-    ...(answers === 0 ? {} : { resp: { max: answers, ttl: ANSWERS_EXPIRE_MS * 1_000_000 } }),
+    ...(answers === undefined
+      ? {}
+      : { resp: { max: answers.max, ttl: answers.expiresMs * NANOSECONDS_PER_MS } }),
   };
 }

@@ -5,13 +5,15 @@ import * as z from "zod";
 import { InvalidConfigError } from "../errors.ts";
 import { SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { type Holder, inboxPrefixOf, roles } from "../protocol/permissions.ts";
-import { type AuthFolder, readSecret, writeSecret } from "./auth-folder.ts";
+import { isServiceSubject } from "../protocol/service-permissions.ts";
+import { type AuthFolder, readSecret, requirePrivate, writeSecret } from "./auth-folder.ts";
 
 export const authModes = ["config", "jwt"] as const;
 export type AuthMode = (typeof authModes)[number];
 
 const keysSchema = z.object({ publicKey: z.string().min(1), seed: z.string().min(1) });
 const token = z.string().regex(SUBJECT_TOKEN_PATTERN);
+const serviceSubject = z.string().refine(isServiceSubject);
 
 const credentialSchema = z.object({
   name: token,
@@ -20,6 +22,9 @@ const credentialSchema = z.object({
   project: token.optional(),
   /** Of agents: what the leader grants the group beyond the server's permissions. */
   grant: z.object({ kinds: z.array(z.string()).optional(), projects: z.array(token).optional() }).optional(),
+  /** Subjects of services that the holder serves, or calls, beyond its role. */
+  serves: z.array(serviceSubject).optional(),
+  calls: z.array(serviceSubject).optional(),
   publicKey: z.string().min(1),
   /** ms since the Unix epoch */
   issuedAt: z.int(),
@@ -64,8 +69,9 @@ export function readRoster(folder: AuthFolder): Roster {
   throw new InvalidConfigError(`${folder.path} holds no credentials yet: run \`waggle auth init\` first`);
 }
 
-/** @throws InvalidConfigError with a damaged roster */
+/** @throws InvalidConfigError with a damaged roster, or a folder that others may reach */
 export function findRoster(folder: AuthFolder): Roster | undefined {
+  requirePrivate(folder.path);
   const text = readSecret(folder.roster);
   if (text === undefined) return undefined;
   const parsed = rosterSchema.safeParse(parseJson(text));
@@ -105,16 +111,23 @@ export function isValid({ revokedAt, expiresAt }: Credential, now: number): bool
 }
 
 /** A credential's place in the table of permissions. */
-export type Scope = Pick<Credential, "name" | "role" | "group" | "project">;
+export type Scope = Pick<Credential, "name" | "role" | "group" | "project" | "serves" | "calls">;
+
+/** Whether the holder may do more than its role, so that the scope of the role's signing key does not suffice. */
+export function hasServices({ serves, calls }: Scope): boolean {
+  return serves !== undefined || calls !== undefined;
+}
 
 /** The holder in the table of permissions. */
-export function holderOf({ name, role, group = "", project = "" }: Scope): Holder {
+export function holderOf(scope: Scope): Holder {
+  const { name, role, group = "", project = "", serves = [], calls = [] } = scope;
+  const beyond = hasServices(scope) ? { services: { serves, calls } } : {};
   switch (role) {
     case "agent":
-      return { role, group, inboxPrefix: inboxPrefixOf({ group }) };
+      return { role, group, inboxPrefix: inboxPrefixOf({ group }), ...beyond };
     case "submitter":
     case "owner":
-      return { role, project, inboxPrefix: inboxPrefixOf({ name }) };
+      return { role, project, inboxPrefix: inboxPrefixOf({ name }), ...beyond };
     default:
       return { role, inboxPrefix: inboxPrefixOf({ name }) };
   }

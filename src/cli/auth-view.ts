@@ -97,9 +97,13 @@ function toldOf({ role, group, project }: Credential): string {
   return `the inbox, for answers about ${project === undefined ? "all projects" : `project ${project}`}`;
 }
 
-function useOf({ role, group, grant }: Credential, config: string): string {
+function useOf({ role, group, grant, serves = [], calls = [] }: Credential, config: string): string {
+  const [served] = serves;
+  if (served !== undefined) return serveCommandOf(served, config);
   switch (role) {
     case "agent":
+      if (calls.some((subject) => subject.startsWith("agents.prompt.")))
+        return `waggle bridge synadia --config ${config} --group ${group}`;
       return `waggle agent --config ${config} --group ${group} --kind ${grant?.kinds?.[0] ?? "KIND"} --exec 'COMMAND'`;
     case "submitter":
     case "owner":
@@ -109,6 +113,13 @@ function useOf({ role, group, grant }: Credential, config: string): string {
     default:
       return `waggle status --config ${config}`;
   }
+}
+
+function serveCommandOf(subject: string, config: string): string {
+  const [, owner, name] = /^agents\.prompt\.waggle\.([^.]+)\.([^.]+)$/.exec(subject) ?? [];
+  return owner === undefined
+    ? `waggle serve nats --config ${config} --kind KIND --subject ${subject}`
+    : `waggle serve synadia --config ${config} --kind KIND --owner ${owner} --name ${name}`;
 }
 
 export function tellCredentials(context: VerbContext, credentials: readonly Credential[], now: number): void {
@@ -144,7 +155,7 @@ export function tellPermissions(
     ["public key", credential.publicKey],
     ...publish.map((subject): SettingLine => ["may publish", subject]),
     ...subscribe.map((subject): SettingLine => ["may subscribe", subject]),
-    ...(answers === 0 ? [] : [["may answer", "requests that it receives"] as const]),
+    ...(answers === undefined ? [] : [["may answer", "requests that it receives"] as const]),
   ];
   context.output.datum({ ...credentialRecord(credential, now), permissions }, () =>
     settingLines(context, credential.name, lines),
@@ -156,12 +167,14 @@ function stateOf(credential: Credential, now: number): "valid" | "revoked" | "ex
   return credential.revokedAt === undefined ? "expired" : "revoked";
 }
 
-function scopeText({ role, group, project, grant }: Credential): string {
+function scopeText({ role, group, project, grant, serves, calls }: Credential): string {
   const of = group === undefined ? "" : ` of group ${group}`;
   const within = project === undefined ? "" : ` of project ${project}`;
   const kinds = grant?.kinds === undefined ? "" : `, kinds ${grant.kinds.join(", ")}`;
   const projects = grant?.projects === undefined ? "" : `, projects ${grant.projects.join(", ")}`;
-  return `${role}${of}${within}${kinds}${projects}`;
+  const served = serves === undefined ? "" : `, serves ${serves.join(", ")}`;
+  const called = calls === undefined ? "" : `, calls ${calls.join(", ")}`;
+  return `${role}${of}${within}${kinds}${projects}${served}${called}`;
 }
 
 function expiryText({ expiresAt }: Credential): string {

@@ -3,7 +3,13 @@
 
 import { Argument, Command, Option } from "commander";
 import { type AuthFolder, authFolderOf } from "../auth/auth-folder.ts";
-import { addCredential, initAuth, revokeCredential, rotateCredential } from "../auth/credentials.ts";
+import {
+  addCredential,
+  initAuth,
+  revokeCredential,
+  rotateCredential,
+  type Wanted,
+} from "../auth/credentials.ts";
 import { permissionsText } from "../auth/permissions-text.ts";
 import { type Reload, reloadServer } from "../auth/reload.ts";
 import {
@@ -16,13 +22,14 @@ import {
   type Scope,
   swarmIn,
 } from "../auth/roster.ts";
-import { makeDataFolder } from "../broker/data-folder.ts";
+import { findDataFolder, makeDataFolder } from "../broker/data-folder.ts";
 import { isProcessWith } from "../broker/process-identity.ts";
 import { systemClock } from "../clock.ts";
 import { swarmId } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
 import { type Permissions, permissionsOf, type Role, roleMeanings, roles } from "../protocol/permissions.ts";
 import { kindSchema } from "../protocol/schemas.ts";
+import { isServiceSubject } from "../protocol/service-permissions.ts";
 import { grantCommandOf, type Told, tellGrant, tellRevoked, tellUsers } from "./auth-leader.ts";
 import { credentialRecord, tellCredentials, tellInit, tellIssued, tellPermissions } from "./auth-view.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
@@ -129,6 +136,8 @@ interface AddFlags {
   readonly project?: string;
   readonly kinds?: readonly string[];
   readonly projects?: readonly string[];
+  readonly serve?: readonly string[];
+  readonly call?: readonly string[];
   readonly ttl?: number;
 }
 
@@ -158,6 +167,16 @@ function addCommand(program: Program): Command {
       (text: string) => text.split(",").map(subjectToken),
     )
     .option(
+      "--serve <subject>",
+      "of a submitter or owner: a subject that `waggle serve nats` or `synadia` answers; may be repeated. An answer must be complete within 10 minutes",
+      serviceSubjects,
+    )
+    .option(
+      "--call <subject>",
+      "of an agent, submitter or owner: a subject of a service that it may request; may be repeated. agents.prompt.>: for `waggle bridge synadia`",
+      serviceSubjects,
+    )
+    .option(
       "--ttl <duration>",
       "time until the credential expires, in mode jwt. Default: never",
       parseDuration,
@@ -168,6 +187,7 @@ function addCommand(program: Program): Command {
 Examples:
   $ waggle auth add agent --group gpu --kinds review --projects web
   $ waggle auth add submitter --project web
+  $ waggle auth add submitter --project web --name counter --serve svc.count
   $ waggle auth add owner --project web --name ann
   $ waggle auth add auditor --ttl 30d`,
     )
@@ -178,13 +198,13 @@ Examples:
 
 async function add(context: VerbContext, role: Role, flags: AddFlags): Promise<ExitCode> {
   checkAddFlags(role, flags);
-  const { group, project, kinds, projects, ttl } = flags;
-  const folder = authFolderOf(context.settings.dataFolder);
+  const { group, project, kinds, projects, serve, call, ttl } = flags;
+  const folder = authFolderIn(context);
   const isBounded = kinds !== undefined || projects !== undefined;
   const issued = addCredential(folder, {
     swarm: context.settings.swarm,
     name: flags.name ?? group ?? (project === undefined ? role : `${project}-${role}`),
-    ...{ role, group, project },
+    ...{ role, group, project, serves: serve, calls: call },
     ...(isBounded
       ? {
           grant: {
@@ -217,8 +237,8 @@ async function tellUsersIfRunning(
 }
 
 /** Whether no other valid credential speaks for the group. */
-function isOnlyOfGroup({ settings }: VerbContext, { name, group }: Credential): boolean {
-  const { credentials } = swarmIn(readRoster(authFolderOf(settings.dataFolder)), settings.swarm);
+function isOnlyOfGroup(context: VerbContext, { name, group }: Credential): boolean {
+  const { credentials } = swarmIn(readRoster(authFolderIn(context)), context.settings.swarm);
   const now = systemClock.now();
   return !credentials.some((each) => each.name !== name && each.group === group && isValid(each, now));
 }
@@ -250,6 +270,24 @@ function checkAddFlags(role: Role, flags: AddFlags): void {
   for (const flag of ["kinds", "projects"] as const)
     if (role !== "agent" && flags[flag] !== undefined)
       throw new UsageError(`--${flag} is for agents alone`, { field: `--${flag}` });
+  const submits = needed[role] === "project";
+  if (flags.serve !== undefined && !submits)
+    throw new UsageError(
+      "--serve is for submitters and owners: what is served becomes tasks of their project",
+      {
+        field: "--serve",
+      },
+    );
+  if (flags.call !== undefined && !submits && role !== "agent")
+    throw new UsageError("--call is for agents, submitters and owners", { field: "--call" });
+}
+
+function serviceSubjects(subject: string, before: readonly string[] = []): string[] {
+  if (isServiceSubject(subject)) return [...before, subject];
+  throw new UsageError(
+    `'${subject}' is no subject of a service, or reaches subjects of NATS or of the swarm: name one such as svc.count`,
+    { field: "subject" },
+  );
 }
 
 function kindsIn(text: string): string[] {
@@ -269,7 +307,7 @@ function listCommand(program: Program): Command {
     .action((_: unknown, command: Command) =>
       runVerb(program, command, async (context) => {
         const { settings } = context;
-        const { credentials } = swarmIn(readRoster(authFolderOf(settings.dataFolder)), settings.swarm);
+        const { credentials } = swarmIn(readRoster(authFolderIn(context)), settings.swarm);
         tellCredentials(context, credentials, systemClock.now());
         return exitCodes.ok;
       }),
@@ -284,7 +322,7 @@ function showCommand(program: Program): Command {
     .action((name: string, _: unknown, command: Command) =>
       runVerb(program, command, async (context) => {
         const { settings } = context;
-        const roster = readRoster(authFolderOf(settings.dataFolder));
+        const roster = readRoster(authFolderIn(context));
         const credential = credentialIn(swarmIn(roster, settings.swarm), name);
         tellPermissions(context, credential, {
           permissions: permissionsFor(context, credential),
@@ -303,8 +341,8 @@ function rotateCommand(program: Program): Command {
     .addHelpText("after", "\nExamples:\n  $ waggle auth rotate gpu\n  $ waggle auth rotate gpu --ttl 30d")
     .action((name: string, { ttl }: { readonly ttl?: number }, command: Command) =>
       runVerb(program, command, async (context) => {
-        const { dataFolder, swarm } = context.settings;
-        const folder = authFolderOf(dataFolder);
+        const { swarm } = context.settings;
+        const folder = authFolderIn(context);
         const issued = rotateCredential(folder, { swarm, name, ttlMs: ttl, now: systemClock.now() });
         tellIssued(context, { issued, did: "rotated", reload: await reloadServer(folder, isProcessWith) });
         return exitCodes.ok;
@@ -323,8 +361,8 @@ function revokeCommand(program: Program): Command {
 }
 
 async function revoke(context: VerbContext, name: string): Promise<ExitCode> {
-  const { dataFolder, swarm } = context.settings;
-  const folder = authFolderOf(dataFolder);
+  const { swarm } = context.settings;
+  const folder = authFolderIn(context);
   const credential = revokeCredential(folder, { swarm, name, now: systemClock.now() });
   const reload = await reloadServer(folder, isProcessWith);
   const told =
@@ -347,6 +385,8 @@ interface PrintFlags {
   readonly name?: string;
   readonly group?: string;
   readonly project?: string;
+  readonly serve?: readonly string[];
+  readonly call?: readonly string[];
 }
 
 function printCommand(program: Program): Command {
@@ -360,20 +400,31 @@ function printCommand(program: Program): Command {
     )
     .option("--group <group>", "of agents, required", subjectToken)
     .option("--project <project>", "of a submitter or owner, required", subjectToken)
+    .option("--serve <subject>", "as for add", serviceSubjects)
+    .option("--call <subject>", "as for add", serviceSubjects)
     .addHelpText(
       "after",
       "\nExamples:\n  $ waggle auth print --role agent --group gpu\n  $ waggle auth print --role auditor --json",
     )
     .action((flags: PrintFlags, command: Command) =>
       runVerb(program, command, async (context) => {
-        const { role, group, project } = flags;
+        const { role, group, project, serve: serves, call: calls } = flags;
         checkAddFlags(role, flags);
         const name = flags.name ?? group ?? (project === undefined ? role : `${project}-${role}`);
-        const permissions = permissionsFor(context, { name, role, ...present({ group, project }) });
+        const permissions = permissionsFor(context, {
+          name,
+          role,
+          ...present({ group, project, serves, calls }),
+        });
         context.output.datum({ role, ...permissions }, () => `permissions: ${permissionsText(permissions)}`);
         return exitCodes.ok;
       }),
     );
+}
+
+/** @throws BrokerError for a data folder that is not this user's, or that others may write to */
+function authFolderIn({ settings }: VerbContext): AuthFolder {
+  return authFolderOf(findDataFolder(settings.dataFolder)?.path ?? settings.dataFolder);
 }
 
 function permissionsFor({ settings }: VerbContext, scope: Scope): Permissions {
@@ -381,7 +432,16 @@ function permissionsFor({ settings }: VerbContext, scope: Scope): Permissions {
 }
 
 /** Without the members that are undefined. */
-function present(given: { readonly group: string | undefined; readonly project: string | undefined }) {
-  const { group, project } = given;
-  return { ...(group === undefined ? {} : { group }), ...(project === undefined ? {} : { project }) };
+function present({
+  group,
+  project,
+  serves,
+  calls,
+}: Partial<Pick<Wanted, "group" | "project" | "serves" | "calls">>) {
+  return {
+    ...(group === undefined ? {} : { group }),
+    ...(project === undefined ? {} : { project }),
+    ...(serves === undefined ? {} : { serves: [...serves] }),
+    ...(calls === undefined ? {} : { calls: [...calls] }),
+  };
 }

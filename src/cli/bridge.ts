@@ -14,12 +14,13 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { openWire, untilInterrupted } from "./serving.ts";
 import { durationBetween } from "./setting-flags.ts";
 import { type Column, renderTable } from "./table.ts";
-import { nameList } from "./values.ts";
+import { nameList, subjectToken } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 interface SynadiaFlags {
   readonly agent?: readonly string[];
   readonly owner?: readonly string[];
+  readonly group?: string;
   readonly decide?: string;
   readonly idleTimeout: number;
   readonly list?: boolean;
@@ -38,6 +39,11 @@ export function bridgeCommand(program: Program): Command {
       nameList,
     )
     .option("--owner <names>", "only agents of these owners, separated by commas", nameList)
+    .option(
+      "--group <group>",
+      "group of the joined agents, which share a credential: subjects are agent.<group>.<id>.…; default none",
+      subjectToken,
+    )
     .option(
       "--decide <command>",
       "command that answers an agent's questions, through sh -c: the question on standard input, the answer on " +
@@ -90,7 +96,8 @@ async function bridgeSynadia(context: VerbContext, flags: SynadiaFlags): Promise
     const wire = await openWire(context, `waggle-bridge-synadia-${systemRandom.id(8)}`);
     const bridge = new SynadiaBridge({
       ...{ wire, clock: systemClock, logger, swarm: settings.swarm, isWanted },
-      join: (options) => swarm.agent(options),
+      join: (options) =>
+        swarm.agent({ ...options, ...(flags.group === undefined ? {} : { group: flags.group }) }),
       idleMs: flags.idleTimeout,
       decide: flags.decide === undefined ? denyAll : decideBy(flags.decide),
     });
@@ -98,7 +105,7 @@ async function bridgeSynadia(context: VerbContext, flags: SynadiaFlags): Promise
       bridge.start();
       await wire.flush();
       logger.info("looking for agents of the Synadia Agent Protocol");
-      await Promise.race([untilInterrupted(signal, wire.closed), bridge.failed]);
+      await Promise.race([untilInterrupted(signal, wire.closed, swarm.closed), bridge.failed]);
       logger.info("the agents finish their prompts and leave (Ctrl-C again ends at once)");
       await bridge.stop();
     } finally {

@@ -38,12 +38,13 @@ Examples:
   $ waggle mcp --user claude --log-level info 2> mcp.log`;
 
 async function mcp(context: VerbContext, { readOnly = false }: McpFlags): Promise<ExitCode> {
-  const { shell, output, logger } = context;
+  const { shell, output, logger, settings } = context;
   const { serveMcp } = await import("../adapters/mcp/serve.ts");
   await serveMcp({
     input: shell.stdin,
     output: writableOf(shell.stdout),
     readOnly,
+    onlyProject: settings.projectOnly ? settings.project : undefined,
     connect: (signal) => openSwarm({ ...context, signal }),
     version: packageVersion(),
     logger,

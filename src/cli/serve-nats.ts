@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { EndpointCounts, MicroService } from "../adapters/nats-service/micro-service.ts";
 import { KindServer } from "../adapters/nats-service/serve-kind.ts";
 import { systemClock, systemRandom } from "../clock.ts";
+import { isServiceSubject } from "../protocol/service-permissions.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { openWire, type ServeFlags, untilInterrupted, withServeOptions } from "./serving.ts";
@@ -77,7 +78,7 @@ async function serveNats(context: VerbContext, flags: NatsFlags): Promise<ExitCo
     await wire.flush();
     logger.info(`serving ${kind} on ${subject}, in the queue group ${queue}`);
     try {
-      await untilInterrupted(signal, wire.closed);
+      await untilInterrupted(signal, wire.closed, swarm.closed);
       logger.info("answering the open requests (Ctrl-C again ends at once)");
       requests.unsubscribe();
       await server.idle();
@@ -93,10 +94,9 @@ async function serveNats(context: VerbContext, flags: NatsFlags): Promise<ExitCo
 
 /** A service on the swarm's own subjects would answer in place of the leader. */
 function checkSubject(subject: string): void {
-  const isOwn = /^(?:\$|_INBOX|waggle\.|>|\*)/.test(subject);
-  if (isOwn)
+  if (!isServiceSubject(subject))
     throw new UsageError(
-      `--subject ${subject} reaches subjects of NATS or of the swarm: choose one such as svc.count`,
+      `--subject ${subject} is no subject, or reaches subjects of NATS or of the swarm: choose one such as svc.count`,
       { field: "--subject" },
     );
 }

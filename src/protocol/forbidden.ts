@@ -2,6 +2,7 @@
 // callers handle a single form.
 
 import type { CodedError } from "./schemas.ts";
+import { isServiceSubject } from "./service-permissions.ts";
 
 /** @param violation from the transport (transport/transport.ts) */
 export function forbidden({
@@ -12,7 +13,8 @@ export function forbidden({
   readonly subject: string;
 }): CodedError {
   const sentence = `the server does not permit this user to ${operation} to ${subject}`;
-  const parts = [sentence, consequenceOf(operation, subject), ...remediesFor(subject), ASK];
+  const remedies = isServiceSubject(subject) ? [serviceRemedy(operation, subject)] : remediesFor(subject);
+  const parts = [sentence, consequenceOf(operation, subject), ...remedies, ASK];
   return { ok: false, code: "WAGGLE_FORBIDDEN", message: parts.join(". ") };
 }
 
@@ -21,6 +23,11 @@ const ASK = "Ask the operator of the server for the permission";
 function consequenceOf(operation: "publish" | "subscribe", subject: string): string {
   if (operation === "publish") return "Nothing was done";
   return isInbox(subject) ? "No answer can arrive, and the outcome is unknown" : "No message can arrive";
+}
+
+function serviceRemedy(operation: "publish" | "subscribe", subject: string): string {
+  const flag = operation === "publish" ? "--call" : "--serve";
+  return `\`waggle auth add\` makes a credential with the permission: ${flag} ${subject}`;
 }
 
 function remediesFor(subject: string): string[] {

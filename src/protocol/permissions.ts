@@ -6,6 +6,7 @@
 // `WAGGLE_<swarm>_<n>` cannot be named: a coordinator needs an account in which no other streams are.
 
 import { NO_PROJECT, type SwarmId } from "../ids.ts";
+import { limits } from "../limits.ts";
 import {
   accountLimits,
   consumerRequest,
@@ -13,6 +14,7 @@ import {
   streamNames,
   streamRequest,
 } from "./server-subjects.ts";
+import { type Answers, type Services, servicePermissions } from "./service-permissions.ts";
 import {
   agentVerbs,
   operatorVerbs,
@@ -44,8 +46,9 @@ export const roleMeanings: Readonly<Record<Role, string>> = {
   metrics: "reads the status of the swarm, and nothing else",
 };
 
-/** The holder of a credential. `inboxPrefix` is the prefix of its reply subjects. */
-export type Holder = { readonly inboxPrefix: string } & (
+/** The holder of a credential. `inboxPrefix` is the prefix of its reply subjects, `services` what it may do beyond its
+ *  role. */
+export type Holder = { readonly inboxPrefix: string; readonly services?: Services } & (
   | { readonly role: "agent"; readonly group: string }
   | { readonly role: "submitter" | "owner"; readonly project: string }
   | { readonly role: "coordinator" | "auditor" | "operator" | "metrics" }
@@ -54,12 +57,13 @@ export type Holder = { readonly inboxPrefix: string } & (
 export interface Permissions {
   readonly publish: readonly string[];
   readonly subscribe: readonly string[];
-  /** The number of answers to each received request, on the request's own reply subject. 0: none. */
-  readonly answers: number;
+  /** Answers to each received request, on the request's own reply subject. Undefined: none. */
+  readonly answers?: Answers | undefined;
 }
 
-/** An agent's answer to a question for a log; the leader waits no longer (`agentLogMs`). */
-export const ANSWERS_EXPIRE_MS = 10_000;
+/** Of agents, to a question for a log: an agent's process and its stand-in thread hear each question, and each may
+ *  answer once. */
+const agentAnswers: Answers = { max: 1, expiresMs: limits.agentAnswerMs };
 
 /** Agents of one group share the prefix, and every other credential has its own. So no name may be a group, too. Where
  *  security is strict, the leader answers only at these inboxes. */
@@ -72,8 +76,19 @@ const ALL_INBOXES = "_INBOX";
 /** Every inbox, for coordinators to publish to. No role may subscribe to them. */
 export const allInboxes = `${ALL_INBOXES}.>`;
 
-/** The least permissions of a role. Tokens may be templates of a scoped signing key, as `{{tag(project)}}`. */
+/** The least permissions of a holder. Tokens may be templates of a scoped signing key, as `{{tag(project)}}`. */
 export function permissionsOf(swarm: SwarmId, holder: Holder): Permissions {
+  const role = permissionsOfRole(swarm, holder);
+  if (holder.services === undefined) return role;
+  const services = servicePermissions(holder.services);
+  return {
+    publish: [...role.publish, ...services.publish],
+    subscribe: [...role.subscribe, ...services.subscribe],
+    answers: services.answers ?? role.answers,
+  };
+}
+
+function permissionsOfRole(swarm: SwarmId, holder: Holder): Permissions {
   const subjects = subjectsOf(swarm);
   const own = below(holder.inboxPrefix);
   switch (holder.role) {
@@ -93,7 +108,6 @@ export function permissionsOf(swarm: SwarmId, holder: Holder): Permissions {
       return {
         publish: [subjects.query(NO_PROJECT, "status")],
         subscribe: [subjects.coordinator, own],
-        answers: 0,
       };
   }
 }
@@ -112,7 +126,7 @@ const projectQueries: readonly QueryName[] = [
   "settings",
 ];
 /** About the swarm alone. */
-const swarmQueries: readonly QueryName[] = ["journal", "slots"];
+const swarmQueries: readonly QueryName[] = ["journal", "records", "slots"];
 
 function coordinator(subjects: Subjects, own: string): Permissions {
   const { leaderPatterns, queryPattern, segment, segmentOpened, segmentSealed } = subjects;
@@ -134,7 +148,6 @@ function coordinator(subjects: Subjects, own: string): Permissions {
       ...led.publish,
     ],
     subscribe: [...leaderPatterns, queryPattern, discoveryPattern, ...led.subscribe],
-    answers: 0,
   };
 }
 
@@ -142,8 +155,7 @@ function agent(subjects: Subjects, group: string, own: string): Permissions {
   return {
     publish: agentVerbs.map((verb) => subjects.agent(group, "*", verb)),
     subscribe: [subjects.assign(group, "*"), subjects.agentLog(group, "*"), subjects.coordinator, own],
-    // An agent's process and its stand-in thread hear each question, and each may answer once.
-    answers: 1,
+    answers: agentAnswers,
   };
 }
 
@@ -158,7 +170,6 @@ function inProject(
       ...projectQueries.map((what) => subjects.query(project, what)),
     ],
     subscribe: [subjects.eventsOf(project), subjects.coordinator, own],
-    answers: 0,
   };
 }
 
@@ -169,7 +180,6 @@ function reader(subjects: Subjects, own: string): Permissions {
       ...swarmQueries.map((what) => subjects.query(NO_PROJECT, what)),
     ],
     subscribe: [subjects.eventsOf(NO_PROJECT), subjects.coordinator, own],
-    answers: 0,
   };
 }
 
@@ -179,7 +189,6 @@ function operator(subjects: Subjects, own: string): Permissions {
   return {
     publish: [...publish, ...repairs, ...operatorVerbs.map((verb) => subjects.operator(verb))],
     subscribe,
-    answers: 0,
   };
 }
 

@@ -21,5 +21,9 @@ export function consumerRequest(verb: ConsumerVerb, stream: string, consumer: st
 
 /** First token of the subjects on which services are found. */
 export const DISCOVERY_PREFIX = "$SRV";
+/** The question for the endpoints of a service, which every instance answers. */
+export function serviceQuestion(service: string): string {
+  return `${DISCOVERY_PREFIX}.INFO.${service}`;
+}
 /** All questions of NATS tools for services. */
 export const discoveryPattern = `${DISCOVERY_PREFIX}.>`;

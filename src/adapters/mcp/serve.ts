@@ -7,6 +7,7 @@ import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from "@m
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Logger } from "pino";
 import type { Swarm } from "../../client/swarm.ts";
+import type { WaggleError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { nearMisses } from "../../state/near-miss.ts";
 import { type Answer, errorText } from "./answer.ts";
@@ -18,6 +19,8 @@ export interface McpServerOptions {
   readonly output: Writable;
   /** Leaves out all tools with `changes`. */
   readonly readOnly: boolean;
+  /** The project of calls that name none, for a user that may ask about no other. */
+  readonly onlyProject?: string | undefined;
   /** Connects to the swarm, at the first call and after each failure. */
   readonly connect: (signal: AbortSignal) => Promise<Swarm>;
   readonly version: string;
@@ -27,13 +30,21 @@ export interface McpServerOptions {
 }
 
 /** Resolves when the client closed `input`, the client is gone, or `signal` was aborted. Running calls are aborted,
- *  and the swarm is closed. */
+ *  and the swarm is closed.
+ *  @throws UnauthorizedError when the server refuses the credentials, which it accepted before */
 export async function serveMcp(options: McpServerOptions): Promise<void> {
   const { input, output, logger, signal } = options;
   const ended = new AbortController();
   const wire = new Wire(input, output, () => ended.abort());
   const ending = AbortSignal.any([signal, ended.signal]);
-  const swarm = new LateSwarm(() => options.connect(ending));
+  let refused: WaggleError | undefined;
+  const swarm = new LateSwarm(
+    () => options.connect(ending),
+    (reason) => {
+      refused = reason;
+      ended.abort();
+    },
+  );
   const offered = tools.filter(({ changes }) => !(options.readOnly && changes));
   const handle = serveStdio(() => serverOf(offered, swarm, { ...options, signal: ending }), {
     transport: wire,
@@ -43,6 +54,7 @@ export async function serveMcp(options: McpServerOptions): Promise<void> {
     await new Promise<void>((resolve) => ending.addEventListener("abort", () => resolve(), { once: true }));
   await handle.close();
   await swarm.close();
+  if (refused !== undefined) throw refused;
 }
 
 /** Reports its end, by either side. */
@@ -63,19 +75,28 @@ class Wire extends StdioServerTransport {
 /** The connection, opened on first use. After a failure, the next use connects again. */
 class LateSwarm {
   readonly #connect: () => Promise<Swarm>;
+  readonly #onRefused: (reason: WaggleError) => void;
   #opening: Promise<Swarm> | undefined;
 
-  constructor(connect: () => Promise<Swarm>) {
+  /** @param onRefused the server refuses the credentials, which it accepted before */
+  constructor(connect: () => Promise<Swarm>, onRefused: (reason: WaggleError) => void) {
     this.#connect = connect;
+    this.#onRefused = onRefused;
   }
 
   open(): Promise<Swarm> {
     if (this.#opening === undefined) {
       const opening = this.#connect();
       this.#opening = opening;
-      opening.catch(() => {
-        this.#opening = undefined;
-      });
+      opening.then(
+        (swarm) =>
+          void swarm.closed.then((reason) => {
+            if (reason !== undefined) this.#onRefused(reason);
+          }),
+        () => {
+          this.#opening = undefined;
+        },
+      );
     }
     return this.#opening;
   }
@@ -94,7 +115,12 @@ const instructions =
 function serverOf(
   offered: readonly Tool[],
   swarm: LateSwarm,
-  { version, logger, signal: ending }: Pick<McpServerOptions, "version" | "logger" | "signal">,
+  {
+    version,
+    logger,
+    onlyProject,
+    signal: ending,
+  }: Pick<McpServerOptions, "version" | "logger" | "onlyProject" | "signal">,
 ): Server {
   const server = new Server(
     { name: "waggle", title: "Waggle", version },
@@ -107,7 +133,9 @@ function serverOf(
     const signal = AbortSignal.any([mcpReq.signal, ending]);
     try {
       const tell = progressOf(mcpReq);
-      return contentOf(await tool.call(params.arguments, { swarm: () => swarm.open(), signal, tell }));
+      return contentOf(
+        await tool.call(params.arguments, { swarm: () => swarm.open(), onlyProject, signal, tell }),
+      );
     } catch (error) {
       logger.info({ tool: tool.name, err: error }, "a call of a tool failed");
       return { ...contentOf([errorText(error)]), isError: true };

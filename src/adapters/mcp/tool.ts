@@ -9,6 +9,8 @@ import type { Answer } from "./answer.ts";
 export interface ToolContext {
   /** Connects at the first use. @throws UnreachableError */
   readonly swarm: () => Promise<Swarm>;
+  /** The project of calls that name none, for a user that may ask about no other. */
+  readonly onlyProject?: string | undefined;
   /** Aborted when the client cancels the call, or is gone. */
   readonly signal: AbortSignal;
   /** Reports progress of a long call. Undefined: the client asked for none. */
@@ -52,7 +54,11 @@ export function toolOf<Input extends object>(definition: ToolDefinition<Input>):
   return {
     ...{ name, title, description, changes, isDestructive },
     inputSchema: schemaOf(each, required),
-    call: async (given, context) => await definition.run(read(name, given), context),
+    call: async (given, context) => {
+      const { onlyProject } = context;
+      const defaults = onlyProject !== undefined && "project" in each ? { project: onlyProject } : {};
+      return await definition.run({ ...defaults, ...read(name, given) }, context);
+    },
   };
 }
 

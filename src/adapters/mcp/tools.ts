@@ -386,7 +386,7 @@ async function lastEvents(
   { swarm: open, signal }: ToolContext,
 ): Promise<JournaledEvent[]> {
   const swarm = await open();
-  const { idx, journal } = await swarm.status({ signal });
+  const { idx, journal } = await swarm.status({ signal, ...ofProject(filter.project) });
   for (let span = 2 * tail; ; span *= 8) {
     const from = Math.max(journal.auditFirstIdx, idx - span + 1);
     const last: JournaledEvent[] = [];

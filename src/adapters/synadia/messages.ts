@@ -5,6 +5,7 @@ import { Buffer } from "node:buffer";
 import * as z from "zod";
 import { SUBJECT_TOKEN_PATTERN } from "../../ids.ts";
 import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
+import { serviceQuestion } from "../../protocol/server-subjects.ts";
 import { isInbox } from "../../protocol/subjects.ts";
 
 export const PROTOCOL_VERSION = "0.3";
@@ -13,7 +14,7 @@ export const SERVICE = "agents";
 
 export const heartbeatPattern = "agents.hb.*.*.*";
 /** Every agent answers once. */
-export const discoverySubject = `$SRV.INFO.${SERVICE}`;
+export const discoverySubject = serviceQuestion(SERVICE);
 
 /** The fields of an agent's INFO and heartbeats that the bridge uses. */
 export interface ForeignAgent {
