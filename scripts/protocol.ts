@@ -128,6 +128,14 @@ const messages: readonly WireMessage[] = [
     answer: schemas.journalPageSchema,
   },
   {
+    name: "query-records",
+    subject: "project._.query.records",
+    direction: "receive",
+    summary: "Stored records of the journal, byte by byte.",
+    schema: schemas.recordsQuerySchema,
+    answer: schemas.recordsPageSchema,
+  },
+  {
     name: "query-events",
     subject: "project.{project}.query.events",
     direction: "receive",

@@ -2,15 +2,22 @@
 
 import { open, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { Aborts } from "../abort.ts";
 import { isExport, openExport } from "../audit/export.ts";
 import { journalFolder } from "../broker/data-folder.ts";
 import { findBroker } from "../broker/find-broker.ts";
+import { AskedJournal } from "../client/asked-journal.ts";
+import { Asker } from "../client/asker.ts";
+import { systemClock, systemRandom } from "../clock.ts";
 import { wantedRoom } from "../coordinator/compacting/kept-room.ts";
 import { ForbiddenError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { listSegments, openFileJournalReader } from "../journal/file/reader.ts";
 import type { JournalReader } from "../journal/journal.ts";
 import { openNatsJournal } from "../journal/nats.ts";
+import { Horizon } from "../protocol/horizon.ts";
+import { subjectsOf } from "../protocol/subjects.ts";
+import { connectNats, type NatsOptions } from "../transport/nats.ts";
 import { connectionOf } from "./doctor/checks.ts";
 import { fileError } from "./file-error.ts";
 import { isInFiles } from "./stopped-journal.ts";
@@ -25,10 +32,10 @@ export interface ReadableJournal {
 
 const HEAD_BYTES = 64;
 
-/** For the credentials of all roles but coordinators. */
-const streamsForbidden =
-  "this user may ask coordinators, and may not read the journal's streams (queriesOnly in waggle.config.json). Use a " +
-  "coordinator's credential, or a file that `waggle export` wrote with it";
+/** For submitters and owners of `waggle auth`. */
+const oneProjectOnly =
+  "this user may ask about one project, and the journal has all (projectOnly in waggle.config.json). Use the credential " +
+  "of an auditor, or a file that `waggle export` wrote with it";
 
 /** @param target a folder or a file; undefined: the swarm's journal
  *  @throws UsageError without a journal; UnreachableError, BrokerError, JournalDamagedError, DamagedExportError */
@@ -81,11 +88,27 @@ async function openFolder(folder: string): Promise<ReadableJournal> {
   return { reader: await openFileJournalReader(folder), where: `in ${folder}` };
 }
 
+/** From the answers of coordinators, for users that may not read the streams. */
+async function openAsked(
+  connection: NatsOptions,
+  { settings, signal }: VerbContext,
+): Promise<ReadableJournal> {
+  const transport = await connectNats(connection);
+  const asker = new Asker({
+    ...{ transport, clock: systemClock, random: systemRandom },
+    ...{ horizon: new Horizon(systemClock), aborts: new Aborts() },
+  });
+  const subjects = subjectsOf(swarmId(settings.swarm));
+  const reader = new AskedJournal({ asker, subjects, signal, onClose: () => transport.close() });
+  return { reader, where: `as the coordinators on ${connection.urls.join(",")} answer` };
+}
+
 async function openStreams(context: VerbContext): Promise<ReadableJournal> {
   const { settings, shell } = context;
-  if (settings.queriesOnly) throw new ForbiddenError(streamsForbidden);
+  if (settings.projectOnly) throw new ForbiddenError(oneProjectOnly);
   const broker = await findBroker({ mode: "find-only", ...settings, env: shell.env });
   const connection = { ...connectionOf(broker, context), name: "waggle journal" };
+  if (settings.queriesOnly) return await openAsked(connection, context);
   const bytesMax = wantedRoom(settings.retention.bytes);
   const swarm = swarmId(settings.swarm);
   const reader = await openNatsJournal({ connection, swarm, bytesMax, signal: context.signal });

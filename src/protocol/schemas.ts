@@ -476,6 +476,22 @@ export const eventsQuerySchema = journalQuerySchema.extend({
   withContent: z.boolean().optional().describe("with payloads and results; default false"),
 });
 
+/** Stored records of a segment, byte by byte. */
+export const recordsQuerySchema = z.object({
+  v: version,
+  segment: z.int().min(1).optional().describe("number of a segment; absent: the answer lists the segments"),
+  from: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      "position of the first record; without `from` and `opened` the answer has the end of the segment",
+    ),
+  opened: z.literal(true).optional().describe("the record that opens the segment, in place of `from`"),
+  offset: z.int().min(0).optional().describe("first byte of the first record; default 0"),
+  limit: z.int().min(1).optional().describe("maximum number of records; default: as many as fit an answer"),
+});
+
 // --- answers and pushes: leader → anyone ------------------------------------------------------------
 // What we send ourselves is typed here and not validated when sent; receivers parse it with these schemas.
 
@@ -1076,6 +1092,27 @@ export const journalPageSchema = z.object({
     z.looseObject({ idx, term, at: z.number(), events: z.array(z.looseObject({ type: z.string() })) }),
   ),
 });
+
+/** Stored records of a segment. */
+export const recordsPageSchema = z.object({
+  segments: z.array(z.int()).optional().describe("numbers of all segments, ascending"),
+  end: z
+    .object({ position: z.int(), bytes: z.number(), isSealed: z.boolean(), missing: z.int() })
+    .nullable()
+    .optional()
+    .describe("of the segment; null: there is no such segment"),
+  records: z
+    .array(
+      z.object({
+        position: z.int(),
+        base64: z.string(),
+        size: z.int().optional().describe("bytes of the whole record, if this is a part of it"),
+      }),
+    )
+    .optional()
+    .describe("in order and without gaps; empty: there are no such records"),
+});
+export type RecordsPage = z.infer<typeof recordsPageSchema>;
 
 /** On `coordinator`, each T/3. */
 export const coordinatorHeartbeatSchema = z.object({

@@ -27,6 +27,7 @@ export type QueryName =
   | "log"
   | "events"
   | "journal"
+  | "records"
   | "settings";
 export const agentVerbs = [
   "join",

@@ -189,6 +189,7 @@ const inbound = [
     "project.p.query.tasks",
     "project.p.query.explain",
     "project._.query.journal",
+    "project._.query.records",
   ],
   ...["project.p.query.task", "project._.query.settings", "project._.query.slots", "operator.pause"],
   ...["operator.project", "operator.policy", "operator.hold", "operator.resource", "operator.drain"],

@@ -50,7 +50,9 @@ const verbsOfOperator = [
   ...["drain", "undrain", "policy", "project", "kind", "resource", "rate"],
   ...["pause", "resume", "hold", "unhold", "grant", "transfer"],
 ];
-const queries = ["status", "task", "tasks", "explain", "slots", "log", "events", "journal", "settings"];
+const queries = [
+  ...["status", "task", "tasks", "explain", "slots", "log", "events", "journal", "records", "settings"],
+];
 
 const everyoneButCoordinator: readonly Attacker[] = [
   "operator",
@@ -321,6 +323,7 @@ const projects = [
     `${P}.project.x.submit.more`,
     `${P}.project.x.query.evil`,
     `${P}.project.x.query.slots`,
+    `${P}.project.x.query.records`,
     `${P}.project.x.query.status.more`,
   ]),
   ...each(
@@ -341,7 +344,7 @@ const projects = [
 
 const readers: readonly Attacker[] = ["operator", "auditor"];
 /** Questions about the whole swarm alone. */
-const wholeQueries = ["journal", "slots"];
+const wholeQueries = ["journal", "records", "slots"];
 const swarmWide = [
   ...each(["coordinator", ...readers], "publish", [
     ...wholeQueries.map((what) => `${P}.project.x.query.${what}`),

@@ -43,6 +43,7 @@ import type { Leader } from "../leader/leader.ts";
 import { backpressure, codedError, sendFitting } from "../requests/answers.ts";
 import { InboxOwners } from "../requests/inbox-owners.ts";
 import { AgentLogs } from "./agent-logs.ts";
+import { JournalRecords } from "./journal-records.ts";
 import { settingsOf } from "./settings-view.ts";
 import { slotWaitsOf } from "./slot-queries.ts";
 import { statusOf } from "./status.ts";
@@ -84,6 +85,7 @@ interface View {
 export class Queries {
   readonly #deps: QueriesDeps;
   readonly #logs: AgentLogs;
+  readonly #records: JournalRecords;
   /** Held queries: a standby gives the leader time to answer, and a stuck leader gives time to standbys. */
   #waiting = 0;
   #isOver = false;
@@ -95,6 +97,7 @@ export class Queries {
   constructor(deps: QueriesDeps) {
     this.#deps = deps;
     this.#logs = new AgentLogs(deps);
+    this.#records = new JournalRecords(deps);
     this.#scans = new TaskScans(deps.clock);
     this.#budget = new ReadBudget(deps.clock, "answers");
     this.#owners = new InboxOwners(() => deps.leader()?.state ?? deps.log().state);
@@ -173,7 +176,7 @@ export class Queries {
    *  have a budget of their own. */
   #isTooMuch(message: Message, reply: string, leader: Leader): boolean {
     const what = whatOf(message);
-    if (what === "journal" || what === "events") return false;
+    if (readsJournal.has(what)) return false;
     try {
       this.#budget.take(projectOf(message), limits.answerCostMin);
       return false;
@@ -217,6 +220,7 @@ export class Queries {
     const what = message.subject.slice(message.subject.lastIndexOf(".") + 1);
     if (what === "log") return this.#logs.prepare(message, view.state);
     if (what === "journal" || what === "events") return (last) => this.#page(message, view, last);
+    if (what === "records") return () => this.#rawRecords(message);
     const answer = this.#answer(message, view, view.state.idx);
     if (answer instanceof Uint8Array)
       this.#budget.settle(projectOf(message), {
@@ -246,6 +250,8 @@ export class Queries {
       case "journal":
       case "events":
         return this.#page(message, view, last);
+      case "records":
+        return this.#rawRecords(message);
       default:
         return encode(invalid(`query: ${headOf(what, 64)} is unknown`));
     }
@@ -362,6 +368,10 @@ export class Queries {
     }
   }
 
+  #rawRecords(message: Message): Answer {
+    return projectOf(message) === NO_PROJECT ? this.#records.answer(message.data) : encode(wrongScope());
+  }
+
   #leaderView(leader: Leader): View {
     const { state, reader } = leader;
     return { state, isStale: false, reader, firstIdx: () => leader.auditFirstIdx };
@@ -397,6 +407,9 @@ export class Queries {
   }
 }
 
+/** Queries with the budget of reads. */
+const readsJournal: ReadonlySet<string> = new Set(["journal", "events", "records"]);
+
 /** The project of `project.<p>.query.<what>`, charged for reads. */
 function projectOf({ subject }: Message): ProjectId {
   return projectId(subject.split(".").at(-3) ?? "");
@@ -407,7 +420,10 @@ function whatOf({ subject }: Message): string {
 }
 
 function wrongScope(): CodedError {
-  return invalid("project: query.events is of one project; query.journal has the whole journal", "project");
+  return invalid(
+    "project: query.events is of one project; query.journal and query.records have the whole journal",
+    "project",
+  );
 }
 
 function unreadable(cause: unknown): CodedError {
