@@ -9,10 +9,10 @@ from urllib.parse import urlparse
 def handle(task):
     """Runs one task: returns the result for task["payload"]. Raise ValueError for invalid input, ConnectionError to be on hold."""
     return task["payload"].upper()
-
 NAME = ("project", "task", "attempt")  # identify an attempt: task ids are unique within a project
 def fresh(): return uuid.uuid4().hex
 def key_of(attempt): return tuple(attempt[part] for part in NAME)
+def refused(by): os._exit(print(f"{by['code']}: {by['message']}", file=sys.stderr) or 5)  # from every thread; asking again does not help
 
 class Nats:
     """A minimal NATS client: one connection, publish, subscribe, request."""
@@ -49,12 +49,11 @@ class Nats:
         for line in self.input:
             op, *args = line.decode().split()
             if op == "PING": self.write(b"PONG\r\n")
-            elif op == "-ERR": print("server:", line.decode().strip(), file=sys.stderr)
+            elif op == "-ERR": print("server:", line.decode().strip(), file=sys.stderr); b"Permissions" in line and os._exit(5)  # asking again does not help
             elif op in ("MSG", "HMSG"):
                 body = self.input.read(int(args[-1]) + 2)[:-2]
                 data = body[int(args[-2]):] if op == "HMSG" else body  # "no responders" is a header without data
                 self.handlers[args[1]](args[0], data)
-            if line.startswith(b"-ERR 'Permissions Violation"): os._exit(5)  # asking again does not help
         os._exit(print("the connection to the server was lost", file=sys.stderr) or 3)
 
 class Agent:
@@ -71,7 +70,7 @@ class Agent:
             time.sleep(0.5)  # no leader, or backpressure
     def join(self):
         answer = self.ask("join", {"kinds": self.kinds, "maxConcurrent": self.capacity, "seen": self.seen, "held": self.listed()})
-        if not answer.get("ok"): sys.exit(f"{answer['code']}: {answer['message']}")
+        if not answer.get("ok"): refused(answer)
         print(f"{self.name} joined, term {answer['term']}", file=sys.stderr)
     def listed(self): return [dict(zip(NAME, key)) for key in list(self.held)]
     def pushed(self, push):
@@ -80,10 +79,11 @@ class Agent:
         if push["type"] == "assign":
             for task in push["assignments"]: self.start(task)
         elif push["type"] == "revoke": self.revoked.update(key_of(each) for each in push["attempts"])
+        elif "refusal" in push: refused(push["refusal"])  # the grant of the group changed
         elif push["type"] == "rejoin":  # after a long silence, the leader reassigned all attempts
             self.incarnation, self.seen, self.early, self.held = fresh(), 0, set(), {}
             threading.Thread(target=self.join).start()
-        elif push["type"] == "fenced": os._exit(print("another process joined under the agent's id", file=sys.stderr) or 1)
+        elif push["type"] == "fenced": refused({"code": "WAGGLE_FENCED", "message": "another process joined under the agent's id"})
     def start(self, task):
         if task["number"] <= self.seen or task["number"] in self.early: return  # a repetition
         self.early.add(task["number"])
@@ -98,8 +98,8 @@ class Agent:
         self.ask("result", {"results": [{**dict(zip(NAME, key)), "token": task["token"], **report}]})
         self.held.pop(key, None)  # held until the result was answered
     def heartbeat(self):
-        held, status = self.listed(), "busy" if self.held else "ready"
-        self.nats.publish(self.prefix + "heartbeat", {"incarnation": self.incarnation, "status": status,
+        held = self.listed()
+        self.nats.publish(self.prefix + "heartbeat", {"incarnation": self.incarnation, "status": "busy" if held else "ready",
             "inFlight": len(held), "held": held, "seen": self.seen, "draining": self.draining})
     def live(self):
         self.join()

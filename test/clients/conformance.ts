@@ -187,6 +187,21 @@ export function agentConformance(name: string, start: (url: string) => Promise<A
       expect(await agent.ended()).toBe("WAGGLE_FENCED");
     });
 
+    it("ends with the refusal when it may not join again, aborts what it ran, and reports nothing", async () => {
+      leader.assign(leader.assignment({ payload: "wait" }));
+      await expect.poll(() => leader.last("heartbeat").held.length, wait).toBe(1);
+      const refusal = {
+        ok: false,
+        code: "WAGGLE_FORBIDDEN",
+        message: "kinds: beyond the grant",
+        field: "kinds",
+      };
+      leader.push({ type: "rejoin", refusal });
+      expect(await agent.ended()).toBe("WAGGLE_FORBIDDEN");
+      expect(leader.all("join")).toHaveLength(1);
+      expect(leader.reports()).toEqual([]);
+    });
+
     it("drains: says so, finishes what it holds, and leaves", async () => {
       leader.assign(leader.assignment({ payload: "wait" }));
       await expect.poll(() => leader.last("heartbeat").held.length, wait).toBe(1);

@@ -324,6 +324,49 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     expect(printed.slice(1)).toEqual([["q"], ["dead-lettered"], [true, "WAGGLE_FENCED"], ["second"], [true]]);
   });
 
+  it("raises the refusal where a grant no longer permits the agent, and at the end of its block", async () => {
+    const printed = await python(`
+      import waggledance as w
+      with w.connect(url, swarm="test") as swarm:
+          try:
+              with swarm.agent(["granted"], lambda task: "x", id="bounded", group="bound") as agent:
+                  swarm.nats.ask(f"{swarm.prefix}.operator.grant", {"group": "bound", "grant": {"kinds": ["other"]}})
+                  say(agent.ended.wait(20), agent.error.code, agent.error.field)
+          except w.WaggleError as error: say(error.code, error.field)
+          try: swarm.agent(["granted"], lambda task: "x", id="again", group="bound")
+          except w.WaggleError as error: say(error.code, error.field)
+          try: agent.acquire("gpu")
+          except w.WaggleError as error: say(error.code)
+          swarm.nats.ask(f"{swarm.prefix}.operator.grant", {"group": "bound", "grant": None})
+    `);
+    expect(printed).toEqual([
+      [true, "WAGGLE_FORBIDDEN", "kinds"],
+      ["WAGGLE_FORBIDDEN", "kinds"],
+      ["WAGGLE_FORBIDDEN", "kinds"],
+      ["WAGGLE_FORBIDDEN"],
+    ]);
+  });
+
+  it("ends with WAGGLE_UNAUTHORIZED when the server refuses its credentials for a while", async () => {
+    const refusing = await startTestBroker();
+    const printed = await python(
+      `
+      import waggledance as w
+      w.connection.REFUSED_SECONDS = 0.5
+      swarm = w.connect(url, swarm="test")
+      swarm.nats.token = "revoked"
+      swarm.nats.hang_up()
+      try: swarm.query("status")
+      except w.WaggleError as error: say(error.code)
+      try: swarm.submit("x")
+      except w.WaggleError as error: say(error.code)
+    `,
+      refusing.url,
+    );
+    await refusing.close();
+    expect(printed).toEqual([["WAGGLE_UNAUTHORIZED"], ["WAGGLE_UNAUTHORIZED"]]);
+  });
+
   it("sends nothing but messages of the wire", () => {
     expect(wrong).toEqual([]);
     expect([...verbs].sort()).toEqual(Object.keys(schemaByVerb).sort());
@@ -331,10 +374,10 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
 });
 
 /** Runs a program. @returns the arguments of its calls of `say` */
-async function python(program: string): Promise<unknown[]> {
+async function python(program: string, url = broker.url): Promise<unknown[]> {
   const indent = /^\n( *)/.exec(program)?.[1] ?? "";
   const lines = program.split("\n").map((line) => line.slice(indent.length));
-  const head = `import json, sys; url = ${JSON.stringify(broker.url)}; say = lambda *all: print(json.dumps(all), flush=True)`;
+  const head = `import json, sys; url = ${JSON.stringify(url)}; say = lambda *all: print(json.dumps(all), flush=True)`;
   const child = spawn("python3", ["-c", [head, ...lines].join("\n")], {
     env: { PATH: process.env["PATH"], PYTHONPATH: folder },
     stdio: ["ignore", "pipe", "pipe"],

@@ -56,7 +56,8 @@ class Slot:
 
 
 class Agent:
-    """A running agent (`Swarm.agent`). `error` tells why it ended by itself."""
+    """A running agent (`Swarm.agent`). `ended` is set at its end, and `error` tells why it ended by itself: WAGGLE_FORBIDDEN, WAGGLE_FENCED
+    or WAGGLE_UNAUTHORIZED. `drain`, and the end of a `with`, raise it."""
 
     def __init__(self, swarm, id, group, handler, profile):
         self.nats, self.id, self.handler, self.profile = swarm.nats, id, handler, profile
@@ -77,6 +78,8 @@ class Agent:
         self.confirmed_at, self.must_join = -FOREVER, True
 
     def ask(self, verb, message, patience=30.0):
+        if self.error:
+            raise self.error
         incarnation = self.incarnation
         still = lambda: not self.ended.is_set() and self.incarnation == incarnation
         return self.nats.ask(f"{self.prefix}.{verb}", {"incarnation": incarnation, **message}, patience, still)
@@ -128,6 +131,8 @@ class Agent:
             self.abort()
             if kind == "fenced":
                 self.fail(WaggleError("WAGGLE_FENCED", f"another process joined as {self.id}: give each its own id"))
+            elif refusal := push.get("refusal"):
+                self.fail(error_of(refusal))  # a grant or the policy no longer permits the agent: it may not join again
             self.begin()
         elif kind == "slots-granted":
             for handle in push["handles"]:
@@ -263,9 +268,18 @@ class Agent:
     def fail(self, error):
         self.error = self.error or error
         self.ended.set()
+        with self.lock:
+            self.abort()
 
     def drain(self, timeout=None):
-        """Takes nothing new, finishes what runs, leaves. @returns whether it has left within `timeout` seconds"""
+        """Takes nothing new, finishes what runs, leaves. @returns whether it has left within `timeout` seconds. @raises WaggleError when
+        the agent has ended by itself"""
+        has_left = self.leave(timeout)
+        if self.error:
+            raise self.error
+        return has_left
+
+    def leave(self, timeout=None):
         self.is_draining = self.is_over = True
         self.changed.set()
         return self.ended.wait(timeout)
@@ -274,12 +288,12 @@ class Agent:
         """Aborts what runs, gives it back, leaves."""
         with self.lock:
             self.abort()
-        self.drain(3.0)
+        self.leave(3.0)
         self.ended.set()
         self.nats.unsubscribe(self.subscription)
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.drain()
+    def __exit__(self, kind, *_):
+        self.drain() if kind is None else self.leave()  # an exception of the block comes first

@@ -5,6 +5,7 @@ from urllib.parse import unquote, urlparse
 __version__ = "0.1.0"
 REQUEST_SECONDS, PATIENCE_SECONDS = 5.0, 30.0  # until a request is repeated; until a request without a leader fails
 PING_SECONDS, SILENCE_SECONDS = 5.0, 15.0  # between two pings; until a silent server is left for the next
+REFUSED_SECONDS = 15.0  # of refused credentials, until the connection ends: a server that is being replaced may refuse for a moment
 PAYLOAD_BYTES = 256 * 1024  # of a payload, and of a result
 MAY_DECIDE_LATER = {"WAGGLE_NO_LEADER", "WAGGLE_OUTCOME_UNKNOWN", "WAGGLE_UNREACHABLE", "WAGGLE_BACKPRESSURE", "WAGGLE_JOURNAL_FULL"}
 
@@ -61,7 +62,7 @@ class Nats:
         self.servers, self.token, self.inbox = servers_in(url), token, f"{inbox_prefix}.{fresh()}"
         self.folder = folder  # the token is the secret of .waggle, for its development broker alone
         self.handlers, self.waiting, self.on_connected = {}, {}, []
-        self.lock, self.closed, self.socket = threading.RLock(), False, None
+        self.lock, self.closed, self.socket, self.error = threading.RLock(), False, None, None
         self.subscribe(self.inbox + ".reply.*", self.answered)
         self.open()
         for work in (self.read, self.ping):
@@ -145,6 +146,8 @@ class Nats:
 
     def request(self, subject, message, timeout=REQUEST_SECONDS):
         """The answer, or None without an answer in time. @raises WaggleError WAGGLE_FORBIDDEN"""
+        if self.error:
+            raise self.error
         reply, box = f"{self.inbox}.reply.{fresh()}", queue.SimpleQueue()
         self.waiting[reply] = (subject, box)
         try:
@@ -172,7 +175,7 @@ class Nats:
             if time.monotonic() + pause > until:
                 break
             time.sleep(pause)
-        raise error
+        raise self.error or error
 
     def answered(self, subject, data):
         if subject in self.waiting:
@@ -186,19 +189,30 @@ class Nats:
             except (OSError, ValueError):
                 pass
             self.hang_up()
-            pause = 0.05
+            pause, refused_at = 0.05, None
             while not self.closed:
                 time.sleep(pause * random.uniform(0.5, 1))
                 try:
                     self.open()
-                except WaggleError:
-                    pause = min(2.0, pause * 2)
+                except WaggleError as error:
+                    pause, now = min(2.0, pause * 2), time.monotonic()
+                    refused_at = (refused_at or now) if error.code == "WAGGLE_UNAUTHORIZED" else None
+                    if refused_at and now - refused_at >= REFUSED_SECONDS:
+                        self.refused(error)
                     continue
                 for _, box in list(self.waiting.values()):
                     box.put(None)  # requests that were on the way are repeated at once
                 for notify in list(self.on_connected):
                     notify()
                 break
+
+    def refused(self, error):
+        """The server no longer accepts the credentials: they were revoked, or have expired. Every request raises this."""
+        self.error, self.closed = error, True
+        for _, box in list(self.waiting.values()):
+            box.put(error)
+        for notify in list(self.on_connected):
+            notify()
 
     def obey(self, line):
         op, *args = line.decode().split()
