@@ -101,7 +101,7 @@ function setCommand(program: Program): Command {
     .option("--resource <resources>", "resources whose slots its agents may hold", grantNames)
     .option(
       "--max-concurrent <n>",
-      "maximum of tasks that each of its agents runs at once; 0: none may join",
+      "maximum of tasks that each of its agents has at once, prefetched ones included; 0: none may join",
       wholeNumber(0, limits.maxConcurrentMax),
     )
     .option(

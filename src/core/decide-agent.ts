@@ -206,7 +206,7 @@ function resume(state: SwarmState, row: AgentRow, command: JoinAgent, at: Instan
 /** The new maximum of a heartbeat, unless the grant of the agent's group permits less. */
 function permitted(state: SwarmState, row: AgentRow, wanted = row.maxConcurrent): number {
   const max = grantOf(state, row)?.maxConcurrent;
-  return max !== undefined && wanted > max ? row.maxConcurrent : wanted;
+  return max !== undefined && wanted + row.prefetch > max ? row.maxConcurrent : wanted;
 }
 
 /** @param closuresMax maximum of attempts and slot leases to end */

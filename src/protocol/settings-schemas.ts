@@ -238,7 +238,7 @@ export const grantSchema = z
       .min(0)
       .max(limits.maxConcurrentMax)
       .optional()
-      .describe("of each of its agents; 0: none may join"),
+      .describe("of each of its agents, prefetched tasks included; 0: none may join"),
     tokens: z
       .int()
       .min(0)

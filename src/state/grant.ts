@@ -19,7 +19,7 @@ export interface Grant {
   readonly projects?: readonly ProjectId[];
   /** Resources whose slots agents may hold. */
   readonly resources?: readonly ResourceName[];
-  /** Of each agent, ≥ 0. 0: no agent of the group may join. */
+  /** Tasks that each agent may have at once, prefetched ones included, ≥ 0. 0: no agent of the group may join. */
   readonly maxConcurrent?: number;
   /** Tokens that one attempt or one slot lease may charge, ≥ 0. A report of more counts as this many. */
   readonly tokens?: number;
@@ -35,6 +35,7 @@ export interface Profile {
   readonly agentType?: string | undefined;
   readonly labels?: Labels | undefined;
   readonly maxConcurrent: number;
+  readonly prefetch?: number | undefined;
 }
 
 /** Where a declaration exceeds a grant. */
@@ -47,8 +48,11 @@ export interface Excess {
 /** The first declaration beyond the grant. */
 export function excessOf(grant: Grant, profile: Profile): Excess | undefined {
   const { kinds, roles, types, labels, maxConcurrent } = grant;
-  if (maxConcurrent !== undefined && profile.maxConcurrent > maxConcurrent)
-    return { field: "maxConcurrent", value: String(profile.maxConcurrent) };
+  const { prefetch = 0 } = profile;
+  if (maxConcurrent !== undefined && profile.maxConcurrent + prefetch > maxConcurrent) {
+    const more = prefetch === 0 ? "" : ` and ${prefetch} prefetched`;
+    return { field: "maxConcurrent", value: `${profile.maxConcurrent}${more}` };
+  }
   if (kinds !== undefined)
     for (const kind of profile.kinds) if (!kinds.includes(kind)) return { field: "kinds", value: kind };
   const { role, agentType } = profile;
