@@ -231,6 +231,13 @@ describe.each(natsServersFor("replies to others"))("on nats-server $version", ({
     },
   );
 
+  it("the whole journal is no answer about a project", async () => {
+    for (const what of ["journal", "records"] as const) {
+      const answer = await witness.request(subjects.query("x", what), "{}", { timeout: 10_000 });
+      expect(answer.json()).toMatchObject({ ok: false, code: "WAGGLE_INVALID_MESSAGE", field: "project" });
+    }
+  });
+
   it("outcomes reach no inbox of others", async () => {
     await operator.setPolicy({ security: "strict" });
     const reply = "_INBOX.submitter.k.1";

@@ -4,6 +4,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { expect, vi } from "vitest";
 import { type AuthFolder, authFolderOf } from "../../src/auth/auth-folder.ts";
 import { addCredential, initAuth, type Wanted } from "../../src/auth/credentials.ts";
@@ -18,6 +19,8 @@ import { aShell, type FakeShell, runIn } from "../cli/shell.ts";
 import { type SecuredServer, startProcess } from "../support/secured-server.ts";
 
 export const swarm = "acme";
+
+type Named = Pick<Wanted, "name" | "role" | "group" | "project" | "serves" | "calls">;
 
 /** Also within hooks, where vitest's `expect.poll` does not work. */
 const patience = { timeout: 30_000, interval: 50 };
@@ -61,11 +64,7 @@ export class SecuredSwarm {
   }
 
   /** The server, and the credentials: the coordinator's and the operator's, and those that are named. */
-  static async start(
-    binary: string,
-    mode: AuthMode,
-    wanted: readonly Pick<Wanted, "name" | "role" | "group" | "project">[],
-  ): Promise<SecuredSwarm> {
+  static async start(binary: string, mode: AuthMode, wanted: readonly Named[]): Promise<SecuredSwarm> {
     const home = mkdtempSync(join(tmpdir(), "waggle-secured-"));
     const folder = authFolderOf(home);
     initAuth(folder, { swarm, mode, hosts: [], port: await freePort(), now: Date.now() });
@@ -76,7 +75,7 @@ export class SecuredSwarm {
   }
 
   /** One more credential, which a server in mode jwt accepts at once. */
-  add(wanted: Pick<Wanted, "name" | "role" | "group" | "project" | "ttlMs">): void {
+  add(wanted: Named & Pick<Wanted, "ttlMs">): void {
     addCredential(this.#folder, { swarm, now: Date.now(), ...wanted });
   }
 
@@ -101,6 +100,13 @@ export class SecuredSwarm {
   /** Starts a verb that runs until `stop`. */
   begin(name: string, ...args: readonly string[]): Running {
     const running = new Running(this.#shell(name), args);
+    this.#running.push(running);
+    return running;
+  }
+
+  /** The same, with an input that the test writes. */
+  beginWith(stdin: Readable, name: string, ...args: readonly string[]): Running {
+    const running = new Running({ ...this.#shell(name), stdin }, args);
     this.#running.push(running);
     return running;
   }
