@@ -3,8 +3,10 @@
 
 /** Names that every command gets, besides `WAGGLE_…`. */
 const ALWAYS = ["PATH", "HOME", "LANG", "TMPDIR"];
+/** Whoever has it may change the swarm. */
+const SECRET = "WAGGLE_DASHBOARD_TOKEN";
 
-/** PATH, HOME, LANG, TMPDIR and `WAGGLE_…` of `env`, and the variables of the given names. */
+/** PATH, HOME, LANG, TMPDIR and `WAGGLE_…` of `env` but the dashboard's token, and the variables of the given names. */
 export function execEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   names: readonly string[] = [],
@@ -13,7 +15,8 @@ export function execEnvironment(
   return Object.fromEntries(
     Object.entries(env).filter(
       (entry): entry is [string, string] =>
-        entry[1] !== undefined && (passed.has(entry[0]) || entry[0].startsWith("WAGGLE_")),
+        entry[1] !== undefined &&
+        (passed.has(entry[0]) || (entry[0].startsWith("WAGGLE_") && entry[0] !== SECRET)),
     ),
   );
 }

@@ -35,6 +35,7 @@ describe("a command", () => {
       NATS_CREDS: "s3cret",
       MODEL_KEY: "k3y",
       WAGGLE_SWARM: "w",
+      WAGGLE_DASHBOARD_TOKEN: "s3cret",
       LANG: "C",
     };
     for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);

@@ -3,11 +3,14 @@
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { freePort } from "../../src/broker/free-port.ts";
+import { findNamedServer } from "../../src/broker/named-server.ts";
 import type { Check } from "../../src/cli/doctor/check.ts";
 import { checkAdvisories } from "../../src/cli/doctor/security.ts";
+import { loadSettings } from "../../src/config/settings.ts";
+import { openNatsConnection } from "../../src/transport/nats.ts";
 import { natsServersFor, startNatsServer } from "../support/nats-server.ts";
 import { startProcess } from "../support/secured-server.ts";
 import { aShell, runIn } from "./shell.ts";
@@ -79,6 +82,50 @@ describe.runIf(server !== undefined)("doctor", () => {
           : expect.stringMatching(/^warn not examined: the server does not permit this user/),
       ]);
     }
+  });
+});
+
+describe.runIf(server !== undefined)("doctor in an account that others use", () => {
+  it("names their streams, which a coordinator reaches, and none to an auditor", async () => {
+    const cwd = mkdtempSync(join(tmpdir(), "waggle-doctor-"));
+    ended.push(() => rmSync(cwd, { recursive: true, force: true }));
+    expect(await runIn(aShell({ cwd }), "auth", "init", "--port", String(await freePort()))).toMatchObject({
+      code: 0,
+    });
+    expect(await runIn(aShell({ cwd }), "auth", "add", "auditor")).toMatchObject({ code: 0 });
+    ended.push((await startProcess(server?.path ?? "", join(cwd, ".waggle/auth/nats-server.conf"))).stop);
+    const configOf = (name: string) =>
+      join(cwd, ".waggle/auth/credentials/default", name, "waggle.config.json");
+    const holder = loadSettings({ flags: {}, env: {}, cwd: dirname(configOf("coordinator")) });
+    const named = await findNamedServer({ ...holder, env: {} });
+    if (named === undefined) throw new Error("the configuration names no server");
+    const connection = await openNatsConnection({
+      ...named.address,
+      inboxPrefix: "_INBOX.coordinator",
+      name: "t",
+    });
+    const made = await connection.request(
+      "$JS.API.STREAM.CREATE.ORDERS",
+      JSON.stringify({ name: "ORDERS", subjects: ["orders.>"], storage: "memory" }),
+    );
+    expect(made.json()).toMatchObject({ config: { name: "ORDERS" } });
+    await connection.close();
+    const reachOf = async (name: string) => (await securityOf(cwd, "--config", configOf(name)))[2];
+    expect(await reachOf("coordinator")).toBe(
+      "warn this user reaches more than its role needs: streams of other programs (ORDERS)",
+    );
+    expect(await reachOf("auditor")).toBe("ok this user hears its own traffic alone");
+    // The configuration of an auditor, with the key of a coordinator.
+    const key = ["--nkey", join(dirname(configOf("coordinator")), "coordinator.nk")];
+    const wrong = await securityOf(
+      cwd,
+      "--config",
+      configOf("auditor"),
+      ...key,
+      "--inbox-prefix",
+      "_INBOX.coordinator",
+    );
+    expect(wrong[2]).toMatch(/^warn .*streams of other programs/);
   });
 });
 

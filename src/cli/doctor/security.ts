@@ -2,13 +2,15 @@
 // finding is a warning while only this machine reaches the server, and a failure elsewhere. Reads no message: the
 // subscriptions below end as soon as the server has permitted or refused them.
 
+import { z } from "zod";
 import type { FoundBroker } from "../../broker/find-broker.ts";
 import { WaggleError } from "../../errors.ts";
 import { NO_PROJECT, swarmId } from "../../ids.ts";
+import { segmentNumberIn } from "../../journal/stream/settings.ts";
 import { limits } from "../../limits.ts";
-import { encode } from "../../protocol/codec.ts";
+import { decode, encode } from "../../protocol/codec.ts";
 import { allInboxes } from "../../protocol/permissions.ts";
-import { streamRequest } from "../../protocol/server-subjects.ts";
+import { streamNames, streamRequest } from "../../protocol/server-subjects.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
 import { connectNats, type NatsOptions, type NatsTransport, type ServerFacts } from "../../transport/nats.ts";
 import { isLoopback } from "../../transport/server-address.ts";
@@ -76,14 +78,29 @@ async function checkReach({ transport, context }: SecurityDeps, severity: Severi
   if (await maySubscribe(transport, subjects.assign("*", "*"))) reached.push("assignments of all agents");
   if (await maySubscribe(transport, allInboxes)) reached.push("answers and outcomes of all users");
   if (await maySubscribe(transport, `${subjects.prefix}.>`)) reached.push("all messages of the swarm");
-  const streams = await reachesStreams(transport);
+  const streams = await reachedStreams(transport, context.settings.swarm);
+  const others = streams?.others ?? [];
+  if (others.length > 0) reached.push(`streams of other programs (${firstOf(others)})`);
+  // Of the roles, a coordinator alone reads streams; it has no `queriesOnly`.
+  else if (streams !== undefined && (reached.length > 0 || context.settings.queriesOnly))
+    reached.push("all streams of the account");
   if (reached.length === 0) {
-    const own = streams ? "; it reaches all streams of its account, as a coordinator must" : "";
+    const own = streams === undefined ? "" : "; it reaches all streams of its account, as a coordinator must";
     return { name, status: "ok", found: `this user hears its own traffic alone${own}` };
   }
-  if (streams) reached.push("all streams of the account");
-  const found = `this user reaches more than any role needs: ${reached.join(", ")}`;
-  return { name, status: severity, found, advice: remedy };
+  const found = `this user reaches more than its role needs: ${reached.join(", ")}`;
+  const isShared = reached.length === 1 && others.length > 0;
+  return { name, status: severity, found, advice: isShared ? accountOfItsOwn : remedy };
+}
+
+const accountOfItsOwn =
+  "give the swarm an account in which no other program has streams: permissions cannot name a swarm's streams one by one";
+
+const NAMES_SHOWN = 3;
+
+function firstOf(names: readonly string[]): string {
+  const more = names.length - NAMES_SHOWN;
+  return names.slice(0, NAMES_SHOWN).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 async function maySubscribe(transport: Transport, subject: string): Promise<boolean> {
@@ -101,12 +118,22 @@ async function maySubscribe(transport: Transport, subject: string): Promise<bool
   return !isForbidden;
 }
 
-/** Asks for a stream that cannot exist: any answer shows that the request was permitted. */
-async function reachesStreams(transport: NatsTransport): Promise<boolean> {
-  const subject = streamRequest("INFO", `WAGGLE_${NO_PROJECT}_0`);
+/** Undefined if this user reads no streams. Asks for a stream that cannot exist: any answer shows that the request was
+ *  permitted. @returns the streams of the account that are not the swarm's */
+async function reachedStreams(
+  transport: NatsTransport,
+  swarm: string,
+): Promise<{ readonly others: readonly string[] } | undefined> {
   const terms = { timeoutMs: limits.requestTimeoutMs };
-  return (await transport.request(subject, encode({}), terms)).kind === "answered";
+  const none = streamRequest("INFO", `WAGGLE_${NO_PROJECT}_0`);
+  if ((await transport.request(none, encode({}), terms)).kind !== "answered") return undefined;
+  const listed = await transport.request(streamNames, encode({}), terms);
+  const names = listed.kind === "answered" ? decode(listed.data, namesSchema) : undefined;
+  const all = names?.ok ? (names.value.streams ?? []) : [];
+  return { others: all.filter((each) => segmentNumberIn(each, swarmId(swarm)) === undefined) };
 }
+
+const namesSchema = z.object({ streams: z.array(z.string()).nullish() });
 
 /** @param fixed the first versions with the fix, oldest branch first; newer branches have the fix */
 interface Advisory {

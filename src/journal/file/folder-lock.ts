@@ -49,7 +49,7 @@ export async function lockFolder(
   const holder: Holder = { nonce, pid: process.pid, port: portOf(server) };
   const draft = join(folder, `lock.${nonce}.draft`);
   try {
-    await writeFile(draft, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+    await writeFile(draft, `${JSON.stringify(holder)}\n`, { mode: 0o600, flag: "wx" });
     while (!(await tryToHold(folder, draft, refusal))) await delay(limits.lockAnswerMs / 100);
     await becomeFirst(folder, draft);
   } catch (error) {
