@@ -2,13 +2,15 @@
 // rules (audit/health.ts).
 
 import { Command } from "commander";
+import { duration } from "../audit/describe.ts";
 import { type Health, type HealthFinding, healthAreas } from "../audit/health.ts";
 import { healthFrom } from "../client/health.ts";
+import { systemClock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import { ask } from "./ask.ts";
 import { openSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { labelled } from "./format.ts";
+import { formatTime, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { parseDuration } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
@@ -75,7 +77,10 @@ async function watch(
     const found = await judged(context);
     if (output.json || output.columns === undefined)
       output.datum(recordOf(found), () => output.asStarted(healthText(found, output)));
-    else output.page(output.asStarted(healthText(found, output)));
+    else {
+      const until = `judged at ${formatTime(systemClock.now())}, again every ${duration(interval)}; Ctrl-C ends`;
+      output.page(`${output.asStarted(healthText(found, output))}\n${output.colors.dim(until)}`);
+    }
     await wait(interval, ended);
   }
   return exitCodes.ok;

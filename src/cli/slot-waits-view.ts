@@ -31,6 +31,11 @@ const columnsOfWaits: readonly Column[] = [
   { head: "lacks", whenNarrow: "below" },
 ];
 
+function withoutWaiters({ slots, inUse }: Pick<SlotWaits, "slots" | "inUse">): string {
+  if (inUse < slots) return "no request waits: a new one gets a free slot at once";
+  return "no request waits: a new one gets the next slot that is released";
+}
+
 export function slotWaitsText(waits: SlotWaits, asked: AskedRequest, view: View): string {
   const { resource, slots, inUse, waiting, alpha, alphaFrom, tick, waiters, omitted, stale } = waits;
   const { columns, colors } = view;
@@ -43,7 +48,7 @@ export function slotWaitsText(waits: SlotWaits, asked: AskedRequest, view: View)
       columns,
     ),
   ];
-  if (waiting === 0) return [...head, "no request waits: a new one gets a free slot at once"].join("\n");
+  if (waiting === 0) return [...head, withoutWaiters({ slots, inUse })].join("\n");
   const wanted = asked.agent === undefined ? undefined : waiters.at(-1);
   const parts = [
     head.join("\n"),

@@ -99,7 +99,9 @@ function headsText({ checked, wrong, keys, addedIdx }: HeadsReport): string {
   const parts: string[] = [];
   if (wrong !== undefined) parts.push(wrong);
   else if (checked > 0)
-    parts.push(`${counted(checked, "signed head")} of ${keys.map(keyName).join(", ")} fit`);
+    parts.push(
+      `${counted(checked, "signed head")} of the key ${keys.map(keyName).join(", ")} ${checked === 1 ? "fits" : "fit"}`,
+    );
   if (addedIdx !== undefined) parts.push(`head of batch ${formatCount(addedIdx)} added`);
   return parts.length === 0 ? "the file has no head yet; sign one with --key" : parts.join("; ");
 }

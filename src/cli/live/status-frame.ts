@@ -15,6 +15,8 @@ export interface FrameView extends Pick<Output, "colors" | "asStarted"> {
   readonly project: string | undefined;
   /** Shown in place of the keys, such as the reason why the view is old. */
   readonly notice: string | undefined;
+  /** Lines that the summary takes at least: the table below then keeps its place. Default 0. */
+  readonly summaryMin?: number;
 }
 
 /** The summary takes at most this share of the screen. */
@@ -27,14 +29,17 @@ export interface Frame {
   /** Rows that match the filter, and rows that fit. */
   readonly rows: number;
   readonly page: number;
+  /** Lines of the summary. */
+  readonly summary: number;
 }
 
 export function frameOf(model: LiveModel, status: StatusResponse, view: FrameView): Frame {
-  const { size } = view;
-  const summary = summaryLines(status, view);
+  const { size, summaryMin = 0 } = view;
+  const needed = summaryLines(status, view);
+  const summary = [...needed, ...blankLines(summaryMin - needed.length)];
   const page = Math.max(1, size.rows - summary.length - FIXED_LINES);
   const { rows, of } = rowsOf(model, status);
-  if (model.showsHelp) return { lines: helpLines(view), rows: rows.length, page };
+  if (model.showsHelp) return { lines: helpLines(view), rows: rows.length, page, summary: summary.length };
   const top = Math.min(model.top, Math.max(0, rows.length - page));
   const lines = [
     ...summary,
@@ -42,13 +47,18 @@ export function frameOf(model: LiveModel, status: StatusResponse, view: FrameVie
     tabLine(model, status, view),
     ...tableLines(model, rows, view, { top, page }),
   ];
-  const blank = Array.from({ length: Math.max(0, size.rows - lines.length - 2) }, () => "");
+  const blank = blankLines(size.rows - lines.length - 2);
   const shown = { top, page, rows: rows.length, of, omitted: tableOf(model).omitted(status) };
   return {
     lines: [...lines, ...blank, countLine(model, shown, view), bottomLine(model, view)].slice(0, size.rows),
     rows: rows.length,
     page,
+    summary: summary.length,
   };
+}
+
+function blankLines(count: number): string[] {
+  return Array.from({ length: Math.max(0, count) }, () => "");
 }
 
 function summaryLines(status: StatusResponse, { size, colors, asStarted, project }: FrameView): string[] {

@@ -48,6 +48,8 @@ class LiveView {
   #model: LiveModel;
   #frame: Frame | undefined;
   #notice: string | undefined;
+  /** The tallest summary since the last change of size. */
+  #summaryMin = 0;
   #isInterrupted = false;
 
   constructor(context: VerbContext, options: LiveOptions, first: LiveAnswer) {
@@ -57,7 +59,10 @@ class LiveView {
     this.#model = newModel(first.project === undefined ? liveTables : projectTables, options);
     this.#screen = new Screen(context.shell, {
       onKey: (key) => this.#press(key),
-      onResize: () => this.#draw(),
+      onResize: () => {
+        this.#summaryMin = 0;
+        this.#draw();
+      },
     });
     this.#draw();
   }
@@ -123,7 +128,8 @@ class LiveView {
     const { colors, asStarted } = this.#context.output;
     const { answer, project } = this.#shown;
     const view = { size: this.#screen.size, colors, asStarted, project, notice: this.#notice };
-    const frame = frameOf(this.#model, answer, view);
+    const frame = frameOf(this.#model, answer, { ...view, summaryMin: this.#summaryMin });
+    this.#summaryMin = frame.summary;
     this.#frame = frame;
     this.#model = withinRows(this.#model, frame);
     this.#screen.draw(frame.lines);

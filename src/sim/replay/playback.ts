@@ -66,6 +66,18 @@ const UNKNOWN_DURATION_MS = 1_000;
 /** A swarm that still waits so long after the record's end waits for ever. */
 const WAIT_MS_MAX = 400 * 86_400_000;
 
+const workEvents: ReadonlySet<Event["type"]> = new Set([
+  "TaskAssigned",
+  "TaskCompleted",
+  "AttemptFailed",
+  "TaskFailed",
+  "TaskDeadLettered",
+  "TaskCancelled",
+  "TaskExpired",
+  "SlotGranted",
+  "SlotReleased",
+]);
+
 export class Playback {
   readonly #recording: Recording;
   readonly #variation: Variation;
@@ -86,6 +98,8 @@ export class Playback {
   #nextInput = 0;
   #idx: number;
   #at: Instant;
+  /** Of the last assignment, end of a task or attempt, or grant of slots. */
+  #lastWorkAt = 0;
   #order = 0;
   #estimated = 0;
 
@@ -107,7 +121,12 @@ export class Playback {
       this.#instant(at);
       yield this.#progress();
     }
-    return { course: this.#course, estimated: this.#estimated, endAt: this.#at };
+    return { course: this.#course, estimated: this.#estimated, endAt: this.#endAt };
+  }
+
+  /** Work that waits for ever lets time pass, window by window: the course ends with its last event. */
+  get #endAt(): number {
+    return this.#hasWork ? Math.max(this.#recording.endAt, this.#lastWorkAt) : this.#at;
   }
 
   #progress(): PlaybackProgress {
@@ -193,6 +212,7 @@ export class Playback {
 
   #follow(event: Event): void {
     this.#course.take(event, this.#at);
+    if (workEvents.has(event.type)) this.#lastWorkAt = this.#at;
     switch (event.type) {
       case "TaskAssigned":
         return this.#started(event);

@@ -147,6 +147,21 @@ describe("a frame", () => {
     expect(shown).toHaveLength(24);
   });
 
+  it("keeps the table in its place while the summary has fewer lines", () => {
+    const size = { columns: 80, rows: 24 };
+    const view = { colors, asStarted, size, project: undefined, notice: undefined };
+    const tabsAt = (frame: { readonly lines: readonly string[] }) =>
+      frame.lines.findIndex((line) => line.includes("1 agents"));
+    const model = modelAfter([]);
+    const tall = frameOf(model, status, view);
+    const calm = aStatus({ agents: status.agents });
+    expect(tabsAt(frameOf(model, calm, view))).toBeLessThan(tabsAt(tall));
+    const kept = frameOf(model, calm, { ...view, summaryMin: tall.summary });
+    expect(tabsAt(kept)).toBe(tabsAt(tall));
+    expect(kept.lines).toHaveLength(size.rows);
+    expect(kept.summary).toBe(tall.summary);
+  });
+
   it("marks the sorted column, names the filter, the pause, and what did not fit the answer", () => {
     const cut = {
       ...status,

@@ -199,6 +199,19 @@ describe("with another capacity", () => {
     expect(more.tasks.completed).toBe(24);
   });
 
+  it("ends with its last event, while a task waits for ever and windows of a budget pass", () => {
+    const turns = new Turns();
+    const budget = { tokens: 1_000_000, windowMs: 3_600_000, mode: "wait" } as const;
+    turns.turn(join("a1"), { type: "SetProject", project: projectId("p"), patch: { budget } });
+    turns.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2"), kind: kind("nobody") }));
+    work(turns, () => 1_000);
+    turns.turn(join("a2"));
+    const recording = recordingOf(turns);
+    const replayed = figuresUnder(recording, {});
+    expect(replayed.tasks).toMatchObject({ completed: 1, unfinished: 1 });
+    expect(replayed.makespanMs).toBe(happenedIn(recording).makespanMs);
+  });
+
   it("takes the mean of the kind for an attempt that the record does not hold", () => {
     const turns = new Turns();
     turns.turn(join("a1"));
