@@ -38,7 +38,7 @@ export async function openChanges(context: VerbContext, login: DashboardLogin): 
   if (operatorConfig !== undefined) return await openOperator(context, operatorConfig);
   const { found, transport, verb } = login;
   if (found.kind === "named" && isOwnUser(found.address.credentials?.kind))
-    return { changes: noChanges(refusalOf(verb)), close: async () => undefined };
+    return { changes: withoutOperator(verb), close: async () => undefined };
   const swarm = await swarmOver(transport, context);
   return { changes: { swarm, refusals: {} }, close: () => swarm.close() };
 }
@@ -46,6 +46,11 @@ export async function openChanges(context: VerbContext, login: DashboardLogin): 
 /** Whether the login is one of a server that tells its users apart by keys. */
 function isOwnUser(kind: ServerCredentials["kind"] | undefined): boolean {
   return kind === "creds" || kind === "nkey-file" || kind === "nkey" || kind === "jwt";
+}
+
+function withoutOperator(verb: DashboardLogin["verb"]): Changes {
+  const { refusals, ...none } = noChanges(refusalOf(verb));
+  return { ...none, refusals: { ...refusals, submit: `This dashboard only reads. ${NOT_SUBMITTED}` } };
 }
 
 function refusalOf(verb: DashboardLogin["verb"]): string {
