@@ -2,6 +2,7 @@
 // process ends or does not answer, or when its memory grows.
 
 import { parseArgs } from "node:util";
+import { readFlags } from "../support/script-flags.ts";
 import { fuzz, growthMiB } from "./run.ts";
 
 const USAGE = `npm run fuzz -- [--broker N] [--coordinator N] [--dashboard N] [--seed N]
@@ -14,11 +15,20 @@ const USAGE = `npm run fuzz -- [--broker N] [--coordinator N] [--dashboard N] [-
   $ npm run fuzz -- --broker 20000 --coordinator 20000 --dashboard 2000 --seed 7`;
 
 const options = { broker: "1000000", coordinator: "1000000", dashboard: "100000", seed: "1" };
-const { values } = parseArgs({
-  options: Object.fromEntries(
-    Object.entries(options).map(([name, value]) => [name, { type: "string" as const, default: value }]),
-  ),
-});
+const { values } = readFlags(USAGE, () =>
+  parseArgs({
+    options: {
+      ...Object.fromEntries(
+        Object.entries(options).map(([name, value]) => [name, { type: "string" as const, default: value }]),
+      ),
+      help: { type: "boolean" as const, default: false },
+    },
+  }),
+);
+if (values.help === true) {
+  console.log(USAGE);
+  process.exit(0);
+}
 const count = (name: keyof typeof options) => Number(values[name]);
 const counts = {
   broker: count("broker"),
