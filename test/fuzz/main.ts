@@ -14,27 +14,26 @@ const USAGE = `npm run fuzz -- [--broker N] [--coordinator N] [--dashboard N] [-
 
   $ npm run fuzz -- --broker 20000 --coordinator 20000 --dashboard 2000 --seed 7`;
 
-const options = { broker: "1000000", coordinator: "1000000", dashboard: "100000", seed: "1" };
 const { values } = readFlags(USAGE, () =>
   parseArgs({
     options: {
-      ...Object.fromEntries(
-        Object.entries(options).map(([name, value]) => [name, { type: "string" as const, default: value }]),
-      ),
-      help: { type: "boolean" as const, default: false },
+      broker: { type: "string", default: "1000000" },
+      coordinator: { type: "string", default: "1000000" },
+      dashboard: { type: "string", default: "100000" },
+      seed: { type: "string", default: "1" },
+      help: { type: "boolean", default: false },
     },
   }),
 );
-if (values.help === true) {
+if (values.help) {
   console.log(USAGE);
   process.exit(0);
 }
-const count = (name: keyof typeof options) => Number(values[name]);
 const counts = {
-  broker: count("broker"),
-  coordinator: count("coordinator"),
-  dashboard: count("dashboard"),
-  seed: count("seed"),
+  broker: Number(values.broker),
+  coordinator: Number(values.coordinator),
+  dashboard: Number(values.dashboard),
+  seed: Number(values.seed),
 };
 if (Object.values(counts).some((each) => !Number.isSafeInteger(each) || each < 0)) {
   process.stderr.write(`${USAGE}\n`);
