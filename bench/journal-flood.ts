@@ -289,10 +289,6 @@ function requireNumbers(): void {
 }
 
 async function main(): Promise<number> {
-  if (values.help) {
-    console.log(USAGE);
-    return 0;
-  }
   requireNumbers();
   const children = new Children((sentence) => console.error(`! ${sentence}`));
   stopAtSignals(children);

@@ -289,9 +289,9 @@ function wrongFlag(): string | undefined {
 /** @returns the exit code */
 async function main(): Promise<number> {
   const wrong = wrongFlag();
-  if (values.help || wrong !== undefined) {
-    (wrong === undefined ? console.log : console.error)(wrong === undefined ? USAGE : `${wrong}\n\n${USAGE}`);
-    return wrong === undefined ? 0 : 2;
+  if (wrong !== undefined) {
+    console.error(`${wrong}\n\n${USAGE}`);
+    return 2;
   }
   const children = new Children((sentence) => console.error(`! ${sentence}`));
   stopAtSignals(children);

@@ -104,7 +104,6 @@ function wholeNumber(flag: string, said: string): number {
 }
 
 async function main(): Promise<number> {
-  if (values.help) return help();
   if (values.list) return list();
   if (values.report) return report();
   const commit = codeUnderTest();
@@ -276,11 +275,6 @@ function chosenServers(part: Part, ofAll: readonly Part[]): readonly NatsServerB
 /** @param wanted a whole version or its beginning: `2.10` */
 function isOfVersion(version: string, wanted: string): boolean {
   return `${version}.`.startsWith(`${wanted}.`);
-}
-
-function help(): number {
-  console.log(USAGE);
-  return 0;
 }
 
 function list(): number {

@@ -25,10 +25,6 @@ const { values } = readFlags(USAGE, () =>
     },
   }),
 );
-if (values.help) {
-  console.log(USAGE);
-  process.exit(0);
-}
 const counts = {
   broker: Number(values.broker),
   coordinator: Number(values.coordinator),

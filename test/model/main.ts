@@ -44,10 +44,6 @@ const { values } = readFlags(USAGE, () =>
 process.exitCode = main();
 
 function main(): number {
-  if (values.help) {
-    console.log(USAGE);
-    return 0;
-  }
   const setting = settingOf();
   if (setting === undefined) return 2;
   if (values.trace !== undefined) return trace(setting, Number(values.trace));

@@ -1,9 +1,17 @@
-// Handles unknown flags of the repository's scripts: usage and exit code 2 instead of a stack.
+// Handles flags of the repository's scripts: `--help` prints the usage, and an unknown flag gives usage and exit code 2
+// instead of a stack.
 
-/** @param read calls `parseArgs`; an error ends the process */
-export function readFlags<T>(usage: string, read: () => T): T {
+interface Flags {
+  readonly values: { readonly help?: boolean };
+}
+
+/** @param read calls `parseArgs`; `--help` and errors end the process */
+export function readFlags<T extends Flags>(usage: string, read: () => T): T {
   try {
-    return read();
+    const flags = read();
+    if (flags.values.help !== true) return flags;
+    console.log(usage);
+    process.exit(0);
   } catch (error) {
     if (!isRefusal(error)) throw error;
     console.error(`${error.message}\n\n${usage}`);

@@ -70,9 +70,7 @@ const { values } = readFlags(USAGE, () =>
   }),
 );
 
-if (values.help) {
-  console.log(USAGE);
-} else if (values.list) {
+if (values.list) {
   for (const { name, breaks } of mutants) console.log(`${name.padEnd(34)} ${breaks}`);
 } else {
   try {
