@@ -158,7 +158,8 @@ class RawSender {
     if (info === "") throw new Error("the broker closed a connection without INFO");
     socket.resume();
     if (!this.#logsIn(this.#opened)) return socket;
-    const { nonce } = JSON.parse(info.slice("INFO ".length)) as { readonly nonce: string };
+    const [line = ""] = info.split("\r\n"); // a late reader finds the broker's -ERR behind the line
+    const { nonce } = JSON.parse(line.slice("INFO ".length)) as { readonly nonce: string };
     socket.write(
       `CONNECT {"auth_token":"${clientAnswer({ secret, nonce, challenge: "" })}","headers":true}\r\n`,
     );
