@@ -163,6 +163,8 @@ async function open(
 /** With --read-only the gate refuses every change before. */
 const unchanging: OpenedChanges = { changes: noChanges("--read-only"), close: async () => undefined };
 
+const REFUSED = "refused, because the login only reads; --operator-config FILE permits them";
+
 interface Told {
   readonly host: string;
   readonly isReadOnly: boolean;
@@ -174,8 +176,9 @@ function tell(
   { url, port }: RunningDashboard,
   { host, isReadOnly, mayChange }: Told,
 ): void {
+  const refused = mayChange || isReadOnly ? [] : [labelled("changes", REFUSED, output.columns)];
   output.datum({ type: "dashboard", url, port, readOnly: isReadOnly, changes: mayChange }, () =>
-    labelled("dashboard", url, undefined),
+    [labelled("dashboard", url, undefined), ...refused].join("\n"),
   );
   if (!isLoopback(host))
     output.note(

@@ -333,6 +333,7 @@ describe.each(servers)("on nats-server $version, in mode $mode", ({ path, mode }
 
   it("the dashboard reads as an auditor, and without an operator refuses changes", async () => {
     const { dashboard, get, act, live } = await openDashboard("auditor");
+    expect(dashboard.said).toMatch(/^changes +refused, because the login only reads; --operator-config/m);
     await seePages(get, live);
     const { refusals, verbs } = JSON.parse((await get("/api/session")).text);
     expect(Object.keys(refusals)).toEqual(verbs);
