@@ -29,7 +29,7 @@ export function attemptBlock(attempt: AttemptStory, nowAt: number, view: View): 
   ].join("\n");
 }
 
-/** The budgets that the attempt exceeded, and their effect. */
+/** The budgets that the attempt exceeded, and their effect; or that all agents of the task's kind were on hold. */
 function budgetTexts(attempt: AttemptStory): string[] {
   const { ended, receipt } = attempt;
   const verb = ended === undefined ? "runs" : "ran";
@@ -39,13 +39,15 @@ function budgetTexts(attempt: AttemptStory): string[] {
   const short = "had too little left";
   const asItIs = `${verb} though ${usedUp} ${short}: its kind has no cheaper kind or type`;
   return [
-    ...(cheaper === "" ? [] : [`${verb} ${cheaper}: ${usedUp} ${short}`]),
+    ...(cheaper === "" ? [] : [`${verb} ${cheaper}: ${usedUp === "" ? allOnHold : `${usedUp} ${short}`}`]),
     ...(cheaper !== "" || usedUp === "" ? [] : [asItIs]),
     ...(noted === ""
       ? []
       : [`${verb} though ${noted} ${short} (mode alert: budget exceeded, task not held)`]),
   ];
 }
+
+const allOnHold = "all agents of its kind were on hold";
 
 /** Empty if the attempt runs as its own kind, at agents of any type. */
 function cheaperText({ runsAs, cheaperType }: AttemptStory): string {

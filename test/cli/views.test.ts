@@ -497,6 +497,9 @@ describe("a task's story", () => {
     const cheaperKind = "as ask-mini, the cheaper kind: its project's budget had too little left";
     expect(shown({ ...open, ended: "completed" })).toContain(`  ran ${cheaperKind}`);
     expect(shown(open)).toContain(`  runs ${cheaperKind}`);
+    expect(shown({ ...open, receipt })).toContain(
+      "  runs as ask-mini, the cheaper kind: all agents of its kind were on hold",
+    );
     const { runsAs: _, ...asItIs } = open;
     expect(shown({ ...asItIs, receipt })).not.toContain("budget");
     const both = { ...used, budget: { project: "downgrade", global: "downgrade" } };
