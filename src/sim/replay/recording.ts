@@ -202,8 +202,9 @@ export class Recorder {
           ? undefined
           : this.#input(event, [event], 0, at);
       case "HoldPlaced":
-        // The hold of a report follows from the report.
-        return event.by === "operator" ? this.#input(event, [event], 0, at) : undefined;
+        // The hold of a report follows from the report. A report about slots that had ended has no other effect.
+        if (event.by !== "operator" && event.handle === undefined) return undefined;
+        return this.#input(event, [{ ...event, by: "operator" }], 0, at);
       case "HoldEnded":
         return event.reason === "operator" ? this.#input(event, [event], 0, at) : undefined;
       case "SlotAwaited":

@@ -2,7 +2,7 @@
 // and tokens. Other rules change the order of assignments, and another capacity changes the waits.
 
 import { beforeAll, describe, expect, it } from "vitest";
-import { agentId, incarnation, kind, projectId, taskId, userId } from "../../../src/ids.ts";
+import { agentId, incarnation, kind, projectId, resourceName, taskId, userId } from "../../../src/ids.ts";
 import { type Batch, decodeRecord } from "../../../src/journal/records.ts";
 import { figuresOf } from "../../../src/sim/replay/figures.ts";
 import { playBack } from "../../../src/sim/replay/playback.ts";
@@ -159,6 +159,23 @@ describe("under the same rules", () => {
     const { estimated: _, ...replayed } = figuresUnder(recording, {});
     expect(replayed.resources).toEqual(happenedIn(recording).resources);
     expect(replayed.resources).toMatchObject([{ name: "gpu", count: 4, waitMs: { max: 2_100 } }]);
+  });
+
+  it("grants no slot while a refusal that was reported after the release holds the resource", () => {
+    const turns = SlotTurns.of({ gpu: 1 }, "a1", "a2");
+    turns.turn(acquire("a1-x", "gpu"));
+    turns.pass(700);
+    turns.turn(release("a1-x"));
+    turns.turn(release("a1-x", { resource: resourceName("gpu"), forMs: 3_000 }));
+    turns.pass(500);
+    turns.turn(acquire("a2-x", "gpu"));
+    turns.passToDue();
+    turns.pass(100);
+    turns.turn(release("a2-x"));
+    const recording = recordingOf(turns);
+    const { estimated: _, ...replayed } = figuresUnder(recording, {});
+    expect(replayed.resources).toEqual(happenedIn(recording).resources);
+    expect(replayed.resources).toMatchObject([{ name: "gpu", count: 2, waitMs: { max: 2_500 } }]);
   });
 });
 
