@@ -2,17 +2,20 @@
 // with relative paths for `waggle --config`, and a context for other NATS tools. A coordinator's folder also has the
 // key of the attempts' tokens, and the declarations (declarations.ts).
 
-import { rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import {
   type AuthFolder,
   holderFolderOf,
+  isThere,
   makePrivateFolder,
   readSecret,
   writeSecret,
 } from "./auth-folder.ts";
 import { DECLARATIONS_FILE } from "./declarations.ts";
 import { type Credential, holderOf, type Roster, swarmIn } from "./roster.ts";
+
+const AUTHORITY_FILE = "ca.pem";
 
 export interface Handed {
   readonly folder: string;
@@ -48,14 +51,14 @@ export function writeCredentialFiles(
     writeSecret(path, content);
     return path;
   };
-  write("ca.pem", readSecret(folder.authorityCertificate) ?? "");
+  write(AUTHORITY_FILE, readSecret(folder.authorityCertificate) ?? "");
   write(
     "context.json",
     json({
       description: `${credential.role} ${name} of the swarm ${swarm}`,
       url: nats,
       [kind]: join(own, secretName),
-      ca: join(own, "ca.pem"),
+      ca: join(own, AUTHORITY_FILE),
       inbox_prefix: inboxPrefix,
     }),
   );
@@ -63,7 +66,7 @@ export function writeCredentialFiles(
   if (isCoordinator) write("token.key", `${swarmIn(roster, swarm).tokenKey}\n`);
   const config = json({
     nats,
-    credentials: { [kind]: `./${secretName}`, tls: { ca: "./ca.pem" } },
+    credentials: { [kind]: `./${secretName}`, tls: { ca: `./${AUTHORITY_FILE}` } },
     inboxPrefix,
     swarm,
     ...(isCoordinator
@@ -78,8 +81,13 @@ export function writeCredentialFiles(
   };
 }
 
+/** The server's authority stays: programs that run with the folder need it to reconnect, and to learn that the server
+ *  refuses them. */
 export function removeCredentialFiles(folder: AuthFolder, swarm: string, name: string): void {
-  rmSync(holderFolderOf(folder, swarm, name), { recursive: true, force: true });
+  const own = holderFolderOf(folder, swarm, name);
+  if (!isThere(own)) return;
+  for (const file of readdirSync(own))
+    if (file !== AUTHORITY_FILE) rmSync(join(own, file), { recursive: true, force: true });
 }
 
 function json(value: object): string {

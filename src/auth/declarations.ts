@@ -38,9 +38,9 @@ export function declarationsOf({ credentials }: SwarmRoster, now: number): Decla
 /** Rewrites the file of every coordinator whose folder is still here. */
 export function writeDeclarations(folder: AuthFolder, roster: Roster, now: number): void {
   for (const [swarm, of] of Object.entries(roster.swarms))
-    for (const { role, name } of of.credentials) {
+    for (const { role, name, revokedAt } of of.credentials) {
       const own = holderFolderOf(folder, swarm, name);
-      if (role !== "coordinator" || !isThere(own)) continue;
+      if (role !== "coordinator" || revokedAt !== undefined || !isThere(own)) continue;
       writeSecret(join(own, DECLARATIONS_FILE), `${JSON.stringify(declarationsOf(of, now), null, 2)}\n`);
     }
 }

@@ -130,6 +130,11 @@ describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
         "wc -w",
       );
       await renewed.says("joined");
+      // The agent of the revoked credential, which ran from the folder on this machine.
+      expect(await agents[0]?.finished).toMatchObject({
+        code: 5,
+        stderr: expect.stringMatching(/WAGGLE_(?:UNAUTHORIZED|FORBIDDEN)/),
+      });
       expect(await submit("web", "--kind", "gpu-work")).toMatchObject({ code: 0 });
     },
     180_000,
