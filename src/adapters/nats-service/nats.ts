@@ -89,6 +89,7 @@ export async function openRequestWire(options: NatsOptions): Promise<RequestWire
       return answers;
     },
     close: async () => {
+      if (!line.isUp) return await connection.close(); // a drain would wait for the server
       await connection.drain().catch(() => connection.close());
     },
   };
