@@ -60,12 +60,8 @@ const mutants: readonly Mutant[] = [
     ...{ from: "withinGrant(grantOf(state, agent), reported)", to: "reported" },
   },
   {
-    ...{
-      name: "grant: projects of assignments",
-      file: "src/scheduling/eligibility.ts",
-      test: "leader-checks",
-    },
-    ...never("access !== undefined"),
+    ...{ name: "grant: projects of assignments", file: grants, test: "leader-checks" },
+    ...{ from: "admits: (group) => included.has(group) || !bounded.has(group)", to: "admits: () => true" },
   },
   {
     ...{ name: "policy: agents declared", file: rules, test: "leader-checks" },
@@ -169,15 +165,6 @@ const mutants: readonly Mutant[] = [
     ...{ name: "answers: the budget of a project", file: queries, test: "leader-checks" },
     ...never("leader !== undefined && this.#isTooMuch"),
   },
-  // --- 1.6 credentials
-  {
-    ...{ name: "credentials: transport", file: "src/transport/nats.ts", test: "expired" },
-    ...{ from: "isRefusedLogin(status.error) && this.#login.refused()", to: "false" },
-  },
-  {
-    ...{ name: "credentials: served requests", file: "src/adapters/nats-service/nats.ts", test: "expired" },
-    ...{ from: "isRefusedLogin(status.error) && login.refused()", to: "false" },
-  },
   // --- 2 the configuration
   { name: "server: TLS", file: config, from: "`tls { cert_file", to: "`# tls { cert_file", test: "attacks" },
   {
@@ -191,6 +178,15 @@ const mutants: readonly Mutant[] = [
   {
     ...{ name: "server: permissions of signing keys", file: "src/auth/claims.ts", test: "attacks" },
     ...{ from: "template: { ...template, ...unlimited }", to: "template: { ...unlimited }" },
+  },
+  // --- 1.6 credentials
+  {
+    ...{ name: "credentials: transport", file: "src/transport/nats.ts", test: "expired" },
+    ...{ from: "isRefusedLogin(status.error) && this.#login.refused()", to: "false" },
+  },
+  {
+    ...{ name: "credentials: served requests", file: "src/adapters/nats-service/nats.ts", test: "expired" },
+    ...{ from: "isRefusedLogin(status.error) && login.refused()", to: "false" },
   },
 ];
 
@@ -218,9 +214,11 @@ const [word = ""] = process.argv.slice(2);
 const wanted = mutants.filter(({ name }) => name.includes(word));
 const folder = copied();
 try {
-  for (const test of new Set(wanted.map((each) => each.test)))
-    if (isNoticed(folder, test)) throw new Error(`${test}.test.ts fails without a change`);
+  const sound = new Set<string>();
   const unnoticed = wanted.filter(({ name, file, from, to, test }) => {
+    if (!sound.has(test) && isNoticed(folder, test))
+      throw new Error(`${test}.test.ts fails without a change`);
+    sound.add(test);
     const path = join(folder, file);
     const text = readFileSync(path, "utf8");
     if (text.split(from).length !== 2) throw new Error(`${name}: ${file} must have once: ${from}`);

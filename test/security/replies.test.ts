@@ -231,7 +231,25 @@ describe.each(natsServersFor("replies to others"))("on nats-server $version", ({
     },
   );
 
+  it("the outcome of an accepted task reaches its submitter, and no inbox that a wait names", async () => {
+    await operator.setPolicy({ security: "strict" });
+    const own = "_INBOX.submitter.own";
+    const ask = (verb: "submit" | "await" | "cancel", body: object) =>
+      ({
+        as: "submitter",
+        subject: subjects.project("x", verb),
+        body,
+        reply: "_INBOX.submitter.k.2",
+      }) as const;
+    await send([ask("submit", { tasks: [{ id: "mine", kind: "k" }], notify: own })]);
+    await send(othersInboxes.map((notify) => ask("await", { tasks: ["mine"], notify })));
+    await send([ask("cancel", { tasks: [{ task: "mine", round: 1 }] })]);
+    expect(heardAt([`${own}.done`])).toEqual([`${own}.done`]);
+    expect(heardAt(othersInboxes.map((notify) => `${notify}.done`))).toEqual([]);
+  });
+
   it("the whole journal is no answer about a project", async () => {
+    await operator.setPolicy({ security: "open" }); // the witness has an inbox of its own
     for (const what of ["journal", "records"] as const) {
       const answer = await witness.request(subjects.query("x", what), "{}", { timeout: 10_000 });
       expect(answer.json()).toMatchObject({ ok: false, code: "WAGGLE_INVALID_MESSAGE", field: "project" });
