@@ -15,8 +15,8 @@ export interface AttemptStory {
   /** Round of the task; absent in the first round. */
   readonly round?: number;
   readonly agent: string;
-  /** The cheaper kind as which the attempt ran, if a budget in mode `downgrade` had too little left, or all agents of the
-   *  kind were on hold. */
+  /** The cheaper kind as which the attempt ran, if a budget in mode `downgrade` had too little left, or all agents of
+   *  the kind were on hold. */
   readonly runsAs?: string;
   /** The cheaper type of agents to which such a budget restricted the attempt. */
   readonly cheaperType?: string;
