@@ -184,10 +184,6 @@ const mutants: readonly Mutant[] = [
     ...{ name: "credentials: transport", file: "src/transport/nats.ts", test: "expired" },
     ...{ from: "isRefusedLogin(status.error) && this.#login.refused()", to: "false" },
   },
-  {
-    ...{ name: "credentials: served requests", file: "src/adapters/nats-service/nats.ts", test: "expired" },
-    ...{ from: "isRefusedLogin(status.error) && login.refused()", to: "false" },
-  },
 ];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
