@@ -429,6 +429,8 @@ function claimsOf(state: SwarmState, row: AgentRow, events: readonly Event[], fr
   const placeOf = (event: LostEvent | EventOf<"SlotReleased">) =>
     event.type === "SlotReleased" ? held.findIndex(({ handle }) => handle === event.handle) : numberOf(event);
   for (const event of claimed(row.id, { events, from, placeOf })) {
+    // A claim ends only attempts that the agent has seen: a departure in the same batch ended this one.
+    if (isLoss(event) && numberOf(event) > (confirmed ?? row.confirmedNumber)) break;
     switch (event.type) {
       case "AgentFoundAhead":
       case "AssignmentsConfirmed":
@@ -469,6 +471,12 @@ type ClaimedEvent =
   | EventOf<"AgentFoundAhead" | "AssignmentsConfirmed" | "AgentResponsive">
   | EventOf<"SlotWaitEnded" | "SlotReleased">
   | LostEvent;
+
+function isLoss(event: ClaimedEvent): event is LostEvent {
+  return (
+    event.type === "AttemptFailed" || event.type === "TaskDeadLettered" || event.type === "AttemptReleased"
+  );
+}
 
 interface ClaimSource {
   readonly events: readonly Event[];

@@ -62,6 +62,25 @@ const lostAndLeft = {
   ],
 } satisfies { isExperienced: boolean; turns: { wishes: Wish[]; passMs: number }[] };
 
+/** An agent that missed the end of its attempt joins again with more capacity, and lapses in the same turn. */
+const joinedAndLapsed = {
+  isExperienced: true,
+  turns: [
+    { wishes: [{ what: "submit", pick: 0, detail: 480, number: 3 }], passMs: 0 },
+    { wishes: [], passMs: 209 },
+    { wishes: [{ what: "join", pick: 15, detail: 0, number: 0 }], passMs: 271 },
+    { wishes: [{ what: "mark", pick: 7, detail: 0, number: 1 }], passMs: 90_000_000 },
+    {
+      wishes: [
+        { what: "reconcile", pick: 7, detail: 350, number: 1 },
+        { what: "lapse", pick: 31, detail: 0, number: 1 },
+      ],
+      passMs: 0,
+    },
+    { wishes: [], passMs: 0 },
+  ],
+} satisfies { isExperienced: boolean; turns: { wishes: Wish[]; passMs: number }[] };
+
 /** Two heartbeats of one turn: the first has lost the second lease, the second has lost the first. */
 const lostTwice = [
   { wishes: [{ what: "acquire", agent: 0, pick: 0, detail: 1 }], passMs: 0 },
@@ -102,7 +121,7 @@ describe("a history decided once more", () => {
           model.run(wanted);
           expect(reproduce(batchesOf(model.turns))).toMatchObject({ difference: undefined, withheld: 0 });
         }),
-        { numRuns: 200, examples: [[lostAndLeft]] },
+        { numRuns: 200, examples: [[lostAndLeft], [joinedAndLapsed]] },
       );
     },
     historiesMs,
