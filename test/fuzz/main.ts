@@ -3,7 +3,7 @@
 
 import { parseArgs } from "node:util";
 import { readFlags } from "../support/script-flags.ts";
-import { fuzz, growthMiB } from "./run.ts";
+import { type FuzzFigure, fuzz, growthMiB } from "./run.ts";
 
 const USAGE = `npm run fuzz -- [--broker N] [--coordinator N] [--dashboard N] [--seed N]
 
@@ -39,10 +39,14 @@ if (Object.values(counts).some((each) => !Number.isSafeInteger(each) || each < 0
 const JUDGED_INPUTS = 50_000;
 const GROWTH_MIB_MAX = 8;
 
-await fuzz(counts, (figure) => {
+function judge(figure: FuzzFigure): void {
   const { target, inputs, residentMiB } = figure;
   process.stdout.write(`${target}: ${inputs} inputs; MiB after each tenth: ${residentMiB.join(" ")}\n`);
   if (inputs < JUDGED_INPUTS || growthMiB(figure) <= GROWTH_MIB_MAX) return;
   process.stdout.write(`${target}: memory grew by ${growthMiB(figure)} MiB\n`);
   process.exitCode = 1;
+}
+
+await fuzz(counts, judge, ({ target, inputs, residentMiB }) => {
+  process.stderr.write(`${target}: ${inputs} of ${counts[target]} inputs, ${residentMiB.at(-1)} MiB\n`);
 });

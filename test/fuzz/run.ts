@@ -35,8 +35,13 @@ export function growthMiB({ residentMiB }: FuzzFigure): number {
 
 const bin = resolve(import.meta.dirname, "../../bin/waggle.js");
 
-/** @throws Error when a process ended, or did not answer */
-export async function fuzz(counts: FuzzCounts, onFigure: (figure: FuzzFigure) => void): Promise<void> {
+/** @param onTenth called after each tenth of a target's inputs, with the tenths so far
+ *  @throws Error when a process ended, or did not answer */
+export async function fuzz(
+  counts: FuzzCounts,
+  onFigure: (figure: FuzzFigure) => void,
+  onTenth: (figure: FuzzFigure) => void = () => undefined,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "waggle-fuzz-"));
   // A PATH without a nats-server: `up` starts the development broker.
   // Small bounds of V8's heap: resident memory shows what is kept and not garbage, and a leak ends the process.
@@ -65,7 +70,9 @@ export async function fuzz(counts: FuzzCounts, onFigure: (figure: FuzzFigure) =>
       for (let sent = 0; sent < inputs; sent += batch) {
         for (let at = 0; at < Math.min(batch, inputs - sent); at += 1) await send();
         await checkAnswers(transport);
-        if (sent + batch >= (inputs / 10) * (resident.length + 1)) resident.push(residentMiB(pids[target]));
+        if (sent + batch < (inputs / 10) * (resident.length + 1)) continue;
+        resident.push(residentMiB(pids[target]));
+        onTenth({ target, inputs: sent + batch, residentMiB: resident });
       }
       onFigure({ target, inputs, residentMiB: resident });
     };
