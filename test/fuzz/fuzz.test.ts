@@ -1,7 +1,7 @@
 // A short run of `npm run fuzz`, on real processes.
 
 import { expect, it } from "vitest";
-import { type FuzzFigure, fuzz } from "./run.ts";
+import { type FuzzFigure, fuzz, growthMiB } from "./run.ts";
 
 it.runIf(process.platform === "linux")("survives malformed input", { timeout: 120_000 }, async () => {
   const figures: FuzzFigure[] = [];
@@ -13,4 +13,14 @@ it.runIf(process.platform === "linux")("survives malformed input", { timeout: 12
     expect(residentMiB).toHaveLength(10);
     expect(Math.min(...residentMiB)).toBeGreaterThan(10);
   }
+});
+
+it("takes a rising floor for growth, and no swing of garbage", () => {
+  const figure = (residentMiB: number[]): FuzzFigure => ({
+    target: "broker",
+    inputs: 1_000_000,
+    residentMiB,
+  });
+  expect(growthMiB(figure([70, 71, 70, 74, 73, 78, 81, 85, 71, 78]))).toBe(1);
+  expect(growthMiB(figure([70, 72, 74, 76, 78, 80, 82, 84, 86, 88]))).toBe(12);
 });

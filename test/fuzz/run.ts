@@ -27,10 +27,10 @@ export interface FuzzFigure {
   readonly residentMiB: readonly number[];
 }
 
-/** The growth after the first tenth that flat memory may show: the highest of the last three tenths over the highest
- *  of the second to fourth; MiB. A collection of garbage lets resident memory swing by as much. */
+/** The growth after the first tenth: the lowest of the last three tenths over the lowest of the second to fourth; MiB.
+ *  Garbage lets resident memory swing upwards, and a leak raises its lowest value. */
 export function growthMiB({ residentMiB }: FuzzFigure): number {
-  return Math.max(...residentMiB.slice(-3)) - Math.max(...residentMiB.slice(1, 4));
+  return Math.min(...residentMiB.slice(-3)) - Math.min(...residentMiB.slice(1, 4));
 }
 
 const bin = resolve(import.meta.dirname, "../../bin/waggle.js");
