@@ -70,11 +70,10 @@ export async function makeNextSegment(
   signal: AbortSignal,
 ): Promise<MadeSegment> {
   const { journal, clock } = deps;
-  const { number, session, attempt, committedIdx } = order;
+  const { number, session, attempt } = order;
   const committed = new CommittedBatches(order, clock, signal);
   const live = await requireLive(journal, order.ledSegment);
-  // Batches that come meanwhile are copied, which takes less time than folding them into the base.
-  const log = await restore(live, { ...deps, untilIdx: Math.max(1, await committedIdx()) });
+  const log = await restore(live, deps);
   await committed.reach(log.tail.idx);
 
   const segment = journal.segment(number);
