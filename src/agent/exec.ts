@@ -76,9 +76,11 @@ export function execHandler(given: ExecOptions): Handler {
 }
 
 /** A shell script. `$1` is the command; all of its processes end with this process. Descriptor 3 is the pipe, closed
- *  for the command itself. TERM is for the command: the outer shell continues until the command has ended. */
+ *  for the command itself. TERM is for the command: the outer shell continues until the command has ended. When this
+ *  process is gone, the watcher ends the outer shell (`$$`) first. Otherwise the outer shell would end the watcher as
+ *  soon as the command is gone, and processes that the search missed would go on. */
 const guarded = ({ atLoss = "", variables = "" } = {}) => `trap : TERM
-{ trap '' TERM; read -r _; ${atLoss}kill -KILL 0; } <&3 >/dev/null 2>&1 4>&- &
+{ trap '' TERM; read -r _; kill -KILL $$; ${atLoss}kill -KILL 0; } <&3 >/dev/null 2>&1 4>&- &
 ${variables}sh -c "$1" 3<&-
 code=$?
 { kill -KILL $!; wait; } 2>/dev/null
@@ -88,7 +90,7 @@ export const guardedCommand = guarded();
 
 /** As `guardedCommand`. `$2` is the mark of the command and its processes, which ends those outside the group. The
  *  shell and the watcher have no mark. */
-const markedCommand = guarded({
+export const markedCommand = guarded({
   atLoss: `for round in 1 2 3 4 5; do
   left=$(grep -lsF "${MARK_VARIABLE}=$2" /proc/[0-9]*/environ | tr -dc '0-9\\n')
   [ -n "$left" ] || break
