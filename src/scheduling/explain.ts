@@ -250,7 +250,8 @@ function judged(state: SwarmState, row: TaskRow, at: Instant, isDowngraded = fal
   return { verdict, wanted, agents: verdictsOn(state, wanted, at) };
 }
 
-/** The task as the cheaper kind, where all agents of the own kind are on hold and not all of the cheaper kind. */
+/** The task as the cheaper kind, where all agents of the own kind are on hold. Undefined if all agents of the cheaper
+ *  kind are on hold as well, and none is due to probe. */
 function asCheaper(
   state: SwarmState,
   row: TaskRow,
@@ -261,7 +262,8 @@ function asCheaper(
   if (agents.some(isEligible) || !peersOf(state, wanted).areOnHold) return undefined;
   const cheaper = judged(state, row, at, true);
   const peers = peersOf(state, cheaper.wanted);
-  return peers.agents.length > 0 && !peers.areOnHold ? cheaper : undefined;
+  const isOutOfHold = peers.agents.length > 0 && !peers.areOnHold;
+  return isOutOfHold || cheaper.agents.some(isEligible) ? cheaper : undefined;
 }
 
 class WaitingTask {
