@@ -77,6 +77,15 @@ const heldAndUnheld: Wanted = {
   ],
 };
 
+/** The whole swarm is paused, and resumed: rarely drawn. */
+const pausedAndResumed: Wanted = {
+  isExperienced: false,
+  turns: [
+    { wishes: [{ what: "set", pick: 8, detail: 0, number: 0 }], passMs: 0 },
+    { wishes: [{ what: "set", pick: 11, detail: 0, number: 0 }], passMs: 0 },
+  ],
+};
+
 /** A project is configured, and removed while it has no live tasks: rarely drawn. */
 const projectRemoved: Wanted = {
   isExperienced: false,
@@ -147,7 +156,13 @@ it(
       }),
       {
         numRuns: 1_500,
-        examples: [[forgottenAndSubmittedAgain], [projectRemoved], [grantRemoved], [heldAndUnheld]],
+        examples: [
+          [forgottenAndSubmittedAgain],
+          [projectRemoved],
+          [grantRemoved],
+          [heldAndUnheld],
+          [pausedAndResumed],
+        ],
       },
     );
     // The histories covered everything, except rare events and the shell's decisions.
