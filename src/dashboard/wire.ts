@@ -70,7 +70,8 @@ export interface Session {
   };
   /** Action verbs that this server knows; none if read-only. */
   readonly verbs: readonly ActionVerb[];
-  /** Verbs that lack a right, each with a sentence that says what to do. Their dry runs are answered. */
+  /** Sentence by refused verb: the dashboard lacks the right for the change. The sentence names the remedy. Dry runs of
+   *  a refused verb are answered. */
   readonly refusals: Readonly<Partial<Record<ActionVerb, string>>>;
 }
 

@@ -15,7 +15,7 @@ interface Mutant {
   /** Exact text, which the file has once. */
   readonly from: string;
   readonly to: string;
-  /** Of test/security; the others run if it passes. */
+  /** Test file in test/security that runs first. If the file passes with the mutant, the other files run. */
   readonly test: "leader-checks" | "replies" | "attacks" | "expired";
 }
 

@@ -36,8 +36,8 @@ export interface RequestWire extends ServiceWire {
   /** Resolves when the server knows all subscriptions. @throws ForbiddenError when the server permits no requests on a
    *  subject of `serve` */
   flush(): Promise<void>;
-  /** Resolves when the connection ends for good, with the reason if it was not closed here: `UnauthorizedError` when
-   *  the server refuses the credentials, which it accepted before. */
+  /** Resolves when the connection ends for good. The value is the reason, or undefined after `close`. A server that
+   *  refuses credentials after an accepted login gives `UnauthorizedError`. */
   readonly closed: Promise<Error | undefined>;
   /** Sends queued answers, then closes. */
   close(): Promise<void>;
