@@ -6,6 +6,7 @@ import type { Issued } from "../auth/credentials.ts";
 import type { Reload } from "../auth/reload.ts";
 import { type Credential, holderOf, isValid, type Roster } from "../auth/roster.ts";
 import type { Permissions } from "../protocol/permissions.ts";
+import { isPrompt } from "../protocol/service-permissions.ts";
 import type { Told } from "./auth-leader.ts";
 import { type SettingLine, settingLines, tellRows } from "./setting-text.ts";
 import type { VerbContext } from "./verb.ts";
@@ -102,8 +103,7 @@ function useOf({ role, group, grant, serves = [], calls = [] }: Credential, conf
   if (served !== undefined) return serveCommandOf(served, config);
   switch (role) {
     case "agent":
-      if (calls.some((subject) => subject.startsWith("agents.prompt.")))
-        return `waggle bridge synadia --config ${config} --group ${group}`;
+      if (calls.some(isPrompt)) return `waggle bridge synadia --config ${config} --group ${group}`;
       return `waggle agent --config ${config} --group ${group} --kind ${grant?.kinds?.[0] ?? "KIND"} --exec 'COMMAND'`;
     case "submitter":
     case "owner":

@@ -1,5 +1,6 @@
-// Permissions that a credential has beyond its role: subjects of services that its holder serves (`waggle serve nats`
-// and `synadia`), or calls (programs, and `waggle bridge synadia`). Not here: the table of roles (permissions.ts).
+// Permissions of `waggle auth add --serve SUBJECT` and `--call SUBJECT`. `waggle serve nats` and `waggle serve synadia`
+// answer requests on a served subject. Programs and `waggle bridge synadia` send requests to a called subject.
+// Permissions of roles are in permissions.ts.
 
 import { limits } from "../limits.ts";
 import { discoveryPattern, serviceQuestion } from "./server-subjects.ts";
@@ -32,26 +33,28 @@ export function servicePermissions({ serves, calls }: Services) {
     publish: [
       ...agentsServed.map((prompt) => promptAs(prompt, "hb")),
       ...calls,
-      ...(callsAgents ? [serviceQuestion(AGENTS), `${serviceQuestion(AGENTS)}.*`] : []),
+      ...(callsAgents ? [serviceQuestion(AGENTS_SERVICE), `${serviceQuestion(AGENTS_SERVICE)}.*`] : []),
     ],
     subscribe: [
       ...serves,
       ...agentsServed.map((prompt) => promptAs(prompt, "status")),
       ...(serves.length === 0 ? [] : [discoveryPattern]),
-      ...(callsAgents ? [`${AGENTS}.hb.*.*.*`] : []),
+      ...(callsAgents ? [agentHeartbeats] : []),
     ],
     answers: serves.length === 0 ? undefined : servedAnswers,
   };
 }
 
 /** Name of the service, and first token of the subjects, of the Synadia Agent Protocol for NATS. */
-const AGENTS = "agents";
+export const AGENTS_SERVICE = "agents";
+export const agentHeartbeats = `${AGENTS_SERVICE}.hb.*.*.*`;
 
-function isPrompt(subject: string): boolean {
-  return subject.startsWith(`${AGENTS}.prompt.`);
+/** Whether agents of the Synadia Agent Protocol hear prompts on a subject. */
+export function isPrompt(subject: string): boolean {
+  return subject.startsWith(`${AGENTS_SERVICE}.prompt.`);
 }
 
 /** The subject of an agent's status or heartbeats, from the subject of its prompts. */
 function promptAs(prompt: string, verb: "status" | "hb"): string {
-  return prompt.replace(`${AGENTS}.prompt.`, `${AGENTS}.${verb}.`);
+  return prompt.replace(`${AGENTS_SERVICE}.prompt.`, `${AGENTS_SERVICE}.${verb}.`);
 }

@@ -12,18 +12,13 @@ import type { Agent, AgentOptions } from "../../agent/agent.ts";
 import type { Clock } from "../../clock.ts";
 import { InvalidConfigError, messageOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
+import { agentHeartbeats } from "../../protocol/service-permissions.ts";
 import type { Subscription } from "../../transport/transport.ts";
 import type { RequestWire } from "../nats-service/nats.ts";
 import { agentHandler } from "./agent-handler.ts";
 import { agentIdFor } from "./agent-id.ts";
 import type { Decide } from "./decision.ts";
-import {
-  discoverySubject,
-  type ForeignAgent,
-  heartbeatPattern,
-  readDescription,
-  readHeartbeat,
-} from "./messages.ts";
+import { discoverySubject, type ForeignAgent, readDescription, readHeartbeat } from "./messages.ts";
 
 export interface BridgeDeps {
   readonly wire: RequestWire;
@@ -83,7 +78,7 @@ export class SynadiaBridge {
   start(): void {
     const { wire } = this.#deps;
     this.#subscriptions.push(
-      wire.subscribe(heartbeatPattern, ({ data }) => this.#beat(data)),
+      wire.subscribe(agentHeartbeats, ({ data }) => this.#beat(data)),
       this.#ask(discoverySubject),
     );
   }

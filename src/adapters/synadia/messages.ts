@@ -6,15 +6,12 @@ import * as z from "zod";
 import { SUBJECT_TOKEN_PATTERN } from "../../ids.ts";
 import { type Decoded, decode, encode, invalid } from "../../protocol/codec.ts";
 import { serviceQuestion } from "../../protocol/server-subjects.ts";
+import { AGENTS_SERVICE } from "../../protocol/service-permissions.ts";
 import { isInbox } from "../../protocol/subjects.ts";
 
 export const PROTOCOL_VERSION = "0.3";
-/** Name of every agent's service, and of the queue group of its endpoints. */
-export const SERVICE = "agents";
-
-export const heartbeatPattern = "agents.hb.*.*.*";
 /** Every agent answers once. */
-export const discoverySubject = serviceQuestion(SERVICE);
+export const discoverySubject = serviceQuestion(AGENTS_SERVICE);
 
 /** The fields of an agent's INFO and heartbeats that the bridge uses. */
 export interface ForeignAgent {
@@ -40,7 +37,7 @@ const metadata = z.record(z.string(), metadataValue).nullish();
 const plain = z.string().regex(/^[!-~]{1,63}$/, "must be 1–63 printable ASCII characters without spaces");
 
 const descriptionSchema = z.object({
-  name: z.literal(SERVICE),
+  name: z.literal(AGENTS_SERVICE),
   id: z.string().regex(SUBJECT_TOKEN_PATTERN, "must be a token of a subject"),
   metadata: z.object({
     agent: plain,

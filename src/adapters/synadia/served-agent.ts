@@ -3,10 +3,11 @@
 
 import type { Clock } from "../../clock.ts";
 import { limits } from "../../limits.ts";
+import { AGENTS_SERVICE } from "../../protocol/service-permissions.ts";
 import { EndpointCounts, MicroService } from "../nats-service/micro-service.ts";
 import type { RequestWire } from "../nats-service/nats.ts";
 import type { ServiceRequest } from "../nats-service/serve-kind.ts";
-import { PROTOCOL_VERSION, SERVICE, writeHeartbeat } from "./messages.ts";
+import { PROTOCOL_VERSION, writeHeartbeat } from "./messages.ts";
 
 export interface ServedAgentOptions {
   readonly wire: RequestWire;
@@ -33,7 +34,7 @@ export interface ServedAgent {
 
 export function serveAgent(options: ServedAgentOptions): ServedAgent {
   const { wire, clock, id, version, swarm, kind, owner, name, counts, onPrompt } = options;
-  const subjectOf = (verb: string) => `${SERVICE}.${verb}.${AGENT}.${owner}.${name}`;
+  const subjectOf = (verb: string) => `${AGENTS_SERVICE}.${verb}.${AGENT}.${owner}.${name}`;
   const [promptSubject, statusSubject, heartbeatSubject] = [
     subjectOf("prompt"),
     subjectOf("status"),
@@ -43,21 +44,21 @@ export function serveAgent(options: ServedAgentOptions): ServedAgent {
   const about = { agent: AGENT, owner, session: name };
   const heartbeat = () =>
     writeHeartbeat({ ...about, instance: id, at: clock.now(), intervalMs: limits.synadiaHeartbeatMs });
-  const prompts = wire.serve(promptSubject, SERVICE, onPrompt);
-  const statuses = wire.serve(statusSubject, SERVICE, ({ reply, respond }) => {
+  const prompts = wire.serve(promptSubject, AGENTS_SERVICE, onPrompt);
+  const statuses = wire.serve(statusSubject, AGENTS_SERVICE, ({ reply, respond }) => {
     if (reply !== undefined) respond(heartbeat());
     statusCounts.served(0);
   });
   const service = new MicroService({
-    ...{ wire, clock, id, version, name: SERVICE },
+    ...{ wire, clock, id, version, name: AGENTS_SERVICE },
     description: `Tasks of kind ${kind} of the swarm ${swarm}`,
     metadata: { ...about, protocol_version: PROTOCOL_VERSION, waggle_swarm: swarm, waggle_kind: kind },
     endpoints: () => [
       {
-        ...{ name: "prompt", subject: promptSubject, queueGroup: SERVICE, counts },
+        ...{ name: "prompt", subject: promptSubject, queueGroup: AGENTS_SERVICE, counts },
         metadata: { max_payload: maxPayload(wire.maxPayloadBytes), attachments_ok: "false" },
       },
-      { name: "status", subject: statusSubject, queueGroup: SERVICE, counts: statusCounts },
+      { name: "status", subject: statusSubject, queueGroup: AGENTS_SERVICE, counts: statusCounts },
     ],
   });
   let cancelTimer: () => void = () => undefined;
