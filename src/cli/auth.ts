@@ -3,13 +3,7 @@
 
 import { Argument, Command, Option } from "commander";
 import { type AuthFolder, authFolderOf } from "../auth/auth-folder.ts";
-import {
-  addCredential,
-  initAuth,
-  revokeCredential,
-  rotateCredential,
-  type Wanted,
-} from "../auth/credentials.ts";
+import { addCredential, initAuth, revokeCredential, rotateCredential } from "../auth/credentials.ts";
 import { permissionsText } from "../auth/permissions-text.ts";
 import { type Reload, reloadServer } from "../auth/reload.ts";
 import {
@@ -25,6 +19,7 @@ import {
 import { findDataFolder, makeDataFolder } from "../broker/data-folder.ts";
 import { isProcessWith } from "../broker/process-identity.ts";
 import { systemClock } from "../clock.ts";
+import { defined } from "../defined.ts";
 import { swarmId } from "../ids.ts";
 import { check } from "../protocol/codec.ts";
 import { type Permissions, permissionsOf, type Role, roleMeanings, roles } from "../protocol/permissions.ts";
@@ -385,8 +380,8 @@ interface PrintFlags {
   readonly name?: string;
   readonly group?: string;
   readonly project?: string;
-  readonly serve?: readonly string[];
-  readonly call?: readonly string[];
+  readonly serve?: string[];
+  readonly call?: string[];
 }
 
 function printCommand(program: Program): Command {
@@ -411,11 +406,8 @@ function printCommand(program: Program): Command {
         const { role, group, project, serve: serves, call: calls } = flags;
         checkAddFlags(role, flags);
         const name = flags.name ?? group ?? (project === undefined ? role : `${project}-${role}`);
-        const permissions = permissionsFor(context, {
-          name,
-          role,
-          ...present({ group, project, serves, calls }),
-        });
+        const scope = defined({ name, role, group, project, serves, calls });
+        const permissions = permissionsFor(context, scope);
         context.output.datum({ role, ...permissions }, () => `permissions: ${permissionsText(permissions)}`);
         return exitCodes.ok;
       }),
@@ -429,19 +421,4 @@ function authFolderIn({ settings }: VerbContext): AuthFolder {
 
 function permissionsFor({ settings }: VerbContext, scope: Scope): Permissions {
   return permissionsOf(swarmId(settings.swarm), holderOf(scope));
-}
-
-/** Without the members that are undefined. */
-function present({
-  group,
-  project,
-  serves,
-  calls,
-}: Partial<Pick<Wanted, "group" | "project" | "serves" | "calls">>) {
-  return {
-    ...(group === undefined ? {} : { group }),
-    ...(project === undefined ? {} : { project }),
-    ...(serves === undefined ? {} : { serves: [...serves] }),
-    ...(calls === undefined ? {} : { calls: [...calls] }),
-  };
 }

@@ -7,12 +7,12 @@ import { cancellableStates } from "../client/cancels.ts";
 import { retryableStates } from "../client/retries.ts";
 import type { Swarm } from "../client/swarm.ts";
 import type { TaskFilterOptions, TaskStateName } from "../client/task-lists.ts";
+import { defined } from "../defined.ts";
 import { InvalidMessageError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { ListedTask } from "../protocol/task-list-schemas.ts";
 import type { Changes, ChangingSwarm } from "./changes.ts";
 import { commandOf, filterCommand, submitCommand, taskCommand, tasksCommand } from "./command-text.ts";
-import { defined } from "./defined.ts";
 import { HttpRefusal } from "./http-answer.ts";
 import {
   type ActionFilter,

@@ -1,8 +1,8 @@
 // The command line that equals an action or a page, quoted for a POSIX shell, to copy. Durations are written as flags
 // take them.
 
+import type { Widened } from "../defined.ts";
 import { DEFAULT_PROJECT } from "../ids.ts";
-import type { Widened } from "./defined.ts";
 import type { ActionBodies, TaskFilter } from "./wire.ts";
 
 /** `waggle cancel t1 --project acme`. @param parts undefined parts are left out */

@@ -4,8 +4,8 @@ import { describe } from "../audit/describe.ts";
 import { agentOf, taskOf } from "../audit/filter.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import { projectOf } from "../core/effect.ts";
+import { defined } from "../defined.ts";
 import { NO_PROJECT, taskKey } from "../ids.ts";
-import { defined } from "./defined.ts";
 import type { EventFilter } from "./requests.ts";
 import type { EventRow } from "./wire.ts";
 

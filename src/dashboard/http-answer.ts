@@ -1,9 +1,9 @@
 // Answers over HTTP: JSON, refusals with their status, and the headers that every answer has.
 
 import type { ServerResponse } from "node:http";
+import { defined } from "../defined.ts";
 import { BackpressureError, BudgetExceededError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { defined } from "./defined.ts";
 import type { ApiError } from "./wire.ts";
 
 /** No script, style or picture from elsewhere, and none inline; no frame may hold the page. */

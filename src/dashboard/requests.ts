@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { unknownEventType } from "../audit/event-types.ts";
+import type { Widened } from "../defined.ts";
 import { InvalidMessageError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { check } from "../protocol/codec.ts";
@@ -17,7 +18,6 @@ import {
 } from "../protocol/schemas.ts";
 import { taskFilterShape, taskSorts, taskStates } from "../protocol/task-list-schemas.ts";
 import { nearMisses } from "../state/near-miss.ts";
-import type { Widened } from "./defined.ts";
 import type { ActionVerb, EventQuery, LiveView } from "./wire.ts";
 
 const plain = <Value extends string>(schema: z.ZodType<Value>) =>

@@ -3,11 +3,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Swarm } from "../client/swarm.ts";
 import type { Clock } from "../clock.ts";
+import type { Widened } from "../defined.ts";
 import { limits } from "../limits.ts";
 import { parseJson } from "../protocol/codec.ts";
 import type { Actions } from "./actions.ts";
 import type { Assets } from "./assets.ts";
-import type { Widened } from "./defined.ts";
 import { type Gate, SIGN_IN } from "./gate.ts";
 import type { HistoryRing } from "./history.ts";
 import { HttpRefusal, safeHeaders, sendJson, sendText } from "./http-answer.ts";

@@ -1,11 +1,11 @@
 // The pages of agents: all of them, and one with its attempts over time.
 
+import { defined } from "../../defined.ts";
 import { WaggleError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { ActivityBook, Bar } from "../activity-book.ts";
 import { commandOf } from "../command-text.ts";
-import { defined } from "../defined.ts";
 import type { AgentDetail, AgentRow, Agents, AttemptBar } from "../wire.ts";
 import { holdBadge } from "./holds.ts";
 

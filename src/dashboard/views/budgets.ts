@@ -2,12 +2,12 @@
 
 import { isUsedUp, mayHoldTasks } from "../../audit/health.ts";
 import type { Swarm } from "../../client/swarm.ts";
+import { defined } from "../../defined.ts";
 import { limits } from "../../limits.ts";
 import type { TaskWait } from "../../protocol/explain-schemas.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { ListedTask } from "../../protocol/task-list-schemas.ts";
 import { commandOf } from "../command-text.ts";
-import { defined } from "../defined.ts";
 import type { Budgets, BudgetView, RateView } from "../wire.ts";
 
 type Budget = NonNullable<StatusResponse["budget"]>;

@@ -5,8 +5,8 @@ import { agentMachine } from "../../../machines/agent.ts";
 import { coordinatorMachine } from "../../../machines/coordinator.ts";
 import { slotMachine } from "../../../machines/slot.ts";
 import { taskMachine } from "../../../machines/task.ts";
+import { defined } from "../../defined.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
-import { defined } from "../defined.ts";
 import type { ChartView } from "../wire.ts";
 
 type Counts = Readonly<Record<string, number>>;

@@ -4,9 +4,9 @@ import type { Swarm } from "../../client/swarm.ts";
 import { hashOnlyText } from "../../client/task-errors.ts";
 import type { TaskStory } from "../../client/task-stories.ts";
 import { headOf } from "../../cut-text.ts";
+import { defined } from "../../defined.ts";
 import { limits } from "../../limits.ts";
 import type { Event } from "../../state/event.ts";
-import { defined } from "../defined.ts";
 import type { TaskContents, TextContent } from "../wire.ts";
 import { sizeOf } from "./task.ts";
 

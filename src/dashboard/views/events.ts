@@ -2,10 +2,10 @@
 
 import { eventTypes } from "../../audit/event-types.ts";
 import type { Swarm } from "../../client/swarm.ts";
+import { defined, type Widened } from "../../defined.ts";
 import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import { commandOf } from "../command-text.ts";
-import { defined, type Widened } from "../defined.ts";
 import { isWanted, type KnownRow, rowOf } from "../event-row.ts";
 import type { EventTap } from "../event-tap.ts";
 import type { EventFilter } from "../requests.ts";

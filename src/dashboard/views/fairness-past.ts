@@ -3,10 +3,10 @@
 import { describeReceipt } from "../../audit/describe.ts";
 import type { PastAssignment, PastMoment, PastTurns } from "../../audit/past-turns.ts";
 import type { Swarm } from "../../client/swarm.ts";
+import { defined, type Widened } from "../../defined.ts";
 import { InvalidValueError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { taskCommand } from "../command-text.ts";
-import { defined, type Widened } from "../defined.ts";
 import type { FairnessPast, PastQuery, WaterfallRow } from "../wire.ts";
 import { standingViews } from "./task.ts";
 

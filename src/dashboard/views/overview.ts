@@ -1,11 +1,11 @@
 // The first page: the verdict, and the figures that each lead to a list.
 
 import { type Health, healthOf } from "../../audit/health.ts";
+import { defined } from "../../defined.ts";
 import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import { needsText } from "../../state/needs.ts";
 import type { ActivityBook } from "../activity-book.ts";
-import { defined } from "../defined.ts";
 import type { HistoryRing } from "../history.ts";
 import type { HealthView, Overview, QueueRow } from "../wire.ts";
 

@@ -1,10 +1,10 @@
 // The page of the system: broker, journal, coordinators, the dashboard itself, and every setting with its origin.
 
+import { defined } from "../../defined.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { SettingsResponse } from "../../protocol/settings-schemas.ts";
 import { defaultPolicy } from "../../state/policy.ts";
 import { commandOf } from "../command-text.ts";
-import { defined } from "../defined.ts";
 import type { System } from "../wire.ts";
 import { chartViews } from "./charts.ts";
 

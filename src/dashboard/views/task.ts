@@ -5,11 +5,11 @@ import { describeReceipt } from "../../audit/describe.ts";
 import { describeObstacle, describeWait } from "../../audit/describe-wait.ts";
 import type { AttemptStory, StoryLine } from "../../audit/story.ts";
 import type { AcceptedTaskStatus } from "../../client/task-stories.ts";
+import { defined } from "../../defined.ts";
 import { limits } from "../../limits.ts";
 import type { TaskWait } from "../../protocol/explain-schemas.ts";
 import { needsText } from "../../state/needs.ts";
 import { taskCommand } from "../command-text.ts";
-import { defined } from "../defined.ts";
 import type {
   ActionVerb,
   AttemptView,

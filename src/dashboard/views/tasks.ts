@@ -2,12 +2,12 @@
 
 import type { Swarm } from "../../client/swarm.ts";
 import type { TaskListOptions } from "../../client/task-lists.ts";
+import { defined, type Widened } from "../../defined.ts";
 import { InvalidMessageError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import type { ListedTask, TasksResponse } from "../../protocol/task-list-schemas.ts";
 import { filterCommand } from "../command-text.ts";
-import { defined, type Widened } from "../defined.ts";
 import type { TaskCounts, TaskPage, TaskQuery, TaskRow } from "../wire.ts";
 
 export async function tasksView(
