@@ -13,9 +13,9 @@ import { swarmId } from "../ids.ts";
 import { permissionsOf } from "../protocol/permissions.ts";
 import { connectNats } from "../transport/nats.ts";
 import type { ServerCredentials } from "../transport/server-address.ts";
-import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
 import type { Transport } from "../transport/transport.ts";
+import { connectionOf } from "./connection.ts";
 import type { VerbContext } from "./verb.ts";
 
 export interface OpenedChanges {
@@ -62,21 +62,17 @@ function refusalOf(verb: DashboardLogin["verb"]): string {
 
 /** Over the server of the file, else over the dashboard's own server. */
 async function openOperator(context: VerbContext, file: string): Promise<OpenedChanges> {
-  const { settings, logger, shell, signal } = context;
+  const { settings, logger, shell } = context;
   const operator = loadSettings({ flags: { config: file }, env: {}, cwd: dirname(file) });
   refuseOthers(operator, settings, file);
   const named = isNamed(operator) ? operator : settings;
   const { credentials, inboxPrefix, queriesOnly } = operator;
-  const { address, inboxPrefix: prefix } = await findBroker({
+  const found = await findBroker({
     ...{ mode: "find-only", nats: named.nats, natsContext: named.natsContext, credentials, inboxPrefix },
     ...{ dataFolder: settings.dataFolder, insecure: settings.insecure, env: shell.env },
   });
-  const transport = await connectNats({
-    ...address,
-    ...(prefix === undefined ? {} : { inboxPrefix: prefix }),
-    ...{ name: "waggle dashboard, changes", signal, onError: (error) => logServerError(logger, error) },
-  });
-  logStatus(transport, { address, log: logger });
+  const transport = await connectNats(connectionOf(found, context, "waggle dashboard, changes"));
+  logStatus(transport, { address: found.address, log: logger });
   const { publish } = permissionsOf(swarmId(settings.swarm), {
     role: "operator",
     inboxPrefix: transport.inboxPrefix,

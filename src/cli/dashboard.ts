@@ -19,8 +19,8 @@ import { permissionsOf } from "../protocol/permissions.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import { connectNats } from "../transport/nats.ts";
 import { describeAddress } from "../transport/server-address.ts";
-import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
+import { connectionOf } from "./connection.ts";
 import { type OpenedChanges, openChanges } from "./dashboard-changes.ts";
 import { FROM_UP } from "./dashboard-process.ts";
 import { isToken, keptToken } from "./dashboard-token.ts";
@@ -72,9 +72,9 @@ export function dashboardCommand(program: Program): Command {
 }
 
 const examples = `
-Whoever has the URL may watch. Whoever has the URL may also change the swarm, unless with --read-only, or with a login by keys and
-without --operator-config. The page is plain HTTP: for other
-machines, put a proxy with TLS before it, or use ssh -L ${limits.dashboardPort}:127.0.0.1:${limits.dashboardPort}.
+Whoever has the URL may watch. Whoever has the URL may also change the swarm, unless with --read-only, or
+with a login by keys and without --operator-config. The page is plain HTTP: for other machines, put a
+proxy with TLS before it, or use ssh -L ${limits.dashboardPort}:127.0.0.1:${limits.dashboardPort}.
 
 Examples:
   $ waggle dashboard
@@ -115,17 +115,13 @@ async function open(
   /** Of the connection that reads. */
   readonly closed: Swarm["closed"];
 }> {
-  const { settings, logger, shell, signal } = context;
+  const { settings, logger, shell } = context;
   const { nats, natsContext, credentials, inboxPrefix, insecure, dataFolder, project, user } = settings;
   const found = await findBroker({
     ...{ mode: "find-only", dataFolder, nats, natsContext, credentials, inboxPrefix, insecure },
     env: shell.env,
   });
-  const transport = await connectNats({
-    ...found.address,
-    ...(found.inboxPrefix === undefined ? {} : { inboxPrefix: found.inboxPrefix }),
-    ...{ name: "waggle dashboard", signal, onError: (error) => logServerError(logger, error) },
-  });
+  const transport = await connectNats(connectionOf(found, context, "waggle dashboard"));
   opened.push(() => transport.close());
   logStatus(transport, { address: found.address, log: logger });
   const id = swarmId(settings.swarm);

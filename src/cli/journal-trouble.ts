@@ -6,8 +6,8 @@ import { UnreachableError, WaggleError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
 import { inspectNatsStreams } from "../journal/nats.ts";
 import { limits } from "../limits.ts";
+import { connectionOf } from "./connection.ts";
 import type { Check } from "./doctor/check.ts";
-import { connectionOf } from "./doctor/checks.ts";
 import { checkStreams } from "./doctor/stream.ts";
 import type { VerbContext } from "./verb.ts";
 
@@ -47,7 +47,7 @@ async function journalTrouble(context: VerbContext, told: string): Promise<strin
   try {
     const broker = await findBroker({ mode: "find-only", ...settings, env: shell.env });
     if (broker.kind === "development") return undefined;
-    const connection = { ...connectionOf(broker, context), signal };
+    const connection = connectionOf(broker, { ...context, signal }, "waggle doctor");
     const found = await inspectNatsStreams({ connection, swarm: swarmId(settings.swarm), signal });
     return untoldTrouble(checkStreams(found), told);
   } catch {

@@ -18,7 +18,7 @@ import { openNatsJournal } from "../journal/nats.ts";
 import { Horizon } from "../protocol/horizon.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import { connectNats, type NatsOptions } from "../transport/nats.ts";
-import { connectionOf } from "./doctor/checks.ts";
+import { connectionOf } from "./connection.ts";
 import { fileError } from "./file-error.ts";
 import { isInFiles } from "./stopped-journal.ts";
 import { UsageError } from "./usage-error.ts";
@@ -107,7 +107,7 @@ async function openStreams(context: VerbContext): Promise<ReadableJournal> {
   const { settings, shell } = context;
   if (settings.projectOnly) throw new ForbiddenError(oneProjectOnly);
   const broker = await findBroker({ mode: "find-only", ...settings, env: shell.env });
-  const connection = { ...connectionOf(broker, context), name: "waggle journal" };
+  const connection = connectionOf(broker, context, "waggle journal");
   if (settings.queriesOnly) return await openAsked(connection, context);
   const bytesMax = wantedRoom(settings.retention.bytes);
   const swarm = swarmId(settings.swarm);

@@ -26,8 +26,8 @@ import { openNatsJournal } from "../journal/nats.ts";
 import type { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
 import { ProcessWatch } from "../process-watch.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../transport/nats.ts";
-import { logServerError } from "../transport/server-error.ts";
 import { logStatus } from "../transport/status-log.ts";
+import { connectionOf } from "./connection.ts";
 import { requireNoReplicas } from "./replicas.ts";
 import { packageVersion } from "./version.ts";
 
@@ -75,13 +75,8 @@ export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningC
   deps.onBroker?.(broker);
 
   const id = coordinatorId(settings.name ?? hostName());
-  const connection = {
-    ...broker.address,
-    ...(broker.inboxPrefix === undefined ? {} : { inboxPrefix: broker.inboxPrefix }),
-    signal,
-    onError: (error: Error) => logServerError(logger, error),
-  };
-  const transport = await connectNats({ ...connection, name: `waggle coordinator ${id}` });
+  const connection = connectionOf(broker, { signal, logger }, `waggle coordinator ${id}`);
+  const transport = await connectNats(connection);
   logStatus(transport, { address: broker.address, log: logger });
   const closing: (() => Promise<void>)[] = [() => transport.close()];
   if (broker.local !== undefined) closing.unshift(keepLocalBroker(deps, broker.local, transport));

@@ -5,7 +5,7 @@ import { openRequestWire, type RequestWire } from "../adapters/nats-service/nats
 import { findBroker } from "../broker/find-broker.ts";
 import { UnauthorizedError, UnreachableError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { logServerError } from "../transport/server-error.ts";
+import { connectionOf } from "./connection.ts";
 import { durationBetween } from "./setting-flags.ts";
 import type { VerbContext } from "./verb.ts";
 
@@ -30,12 +30,8 @@ export async function openWire(
   { settings, logger, shell, signal }: Pick<VerbContext, "settings" | "logger" | "shell" | "signal">,
   name: string,
 ): Promise<RequestWire> {
-  const { address, inboxPrefix } = await findBroker({ mode: "find-only", ...settings, env: shell.env });
-  return await openRequestWire({
-    ...address,
-    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
-    ...{ name, signal, onError: (error) => logServerError(logger, error) },
-  });
+  const found = await findBroker({ mode: "find-only", ...settings, env: shell.env });
+  return await openRequestWire(connectionOf(found, { signal, logger }, name));
 }
 
 /** Resolves at Ctrl-C. @param closed of each connection

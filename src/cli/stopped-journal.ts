@@ -19,7 +19,7 @@ import { encode } from "../protocol/codec.ts";
 import { forbidden } from "../protocol/forbidden.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import { connectNats } from "../transport/nats.ts";
-import { connectionOf } from "./doctor/checks.ts";
+import { connectionOf } from "./connection.ts";
 import { UsageError } from "./usage-error.ts";
 import type { VerbContext } from "./verb.ts";
 
@@ -97,7 +97,7 @@ async function setAside(folder: string): Promise<void> {
 async function openStreams(context: VerbContext): Promise<StoppedJournal> {
   const { settings, shell } = context;
   const broker = await findBroker({ mode: "find-only", ...settings, env: shell.env });
-  const connection = { ...connectionOf(broker, context), name: "waggle journal recover" };
+  const connection = connectionOf(broker, context, "waggle journal recover");
   await requireNoCoordinator(context, connection);
   const swarm = swarmId(settings.swarm);
   const bytesMax = wantedRoom(settings.retention.bytes);

@@ -20,7 +20,7 @@ import { limits } from "../../limits.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
 import { subjectsOf } from "../../protocol/subjects.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../../transport/nats.ts";
-import { logServerError } from "../../transport/server-error.ts";
+import { connectionOf } from "../connection.ts";
 import { exitCodeOf, exitCodes } from "../exit-code.ts";
 import { counted, formatBytes, formatCount } from "../format.ts";
 import type { VerbContext } from "../verb.ts";
@@ -38,7 +38,7 @@ export async function* runChecks(context: VerbContext): AsyncGenerator<Check> {
   yield broker.check;
   const isFileSound = !mayHaveFileJournal(broker.value, context) || (yield* checkFile(context));
   if (broker.value === undefined) return;
-  const options = connectionOf(broker.value, context);
+  const options = connectionOf(broker.value, context, "waggle doctor");
   const connection = await attempt("connection", () => connectFor(options));
   yield connection.check;
   if (connection.value === undefined) return;
@@ -123,19 +123,6 @@ async function checkDataFolder({ settings: { dataFolder } }: VerbContext): Promi
 async function findFor({ settings, shell }: VerbContext) {
   const value = await findBroker({ mode: "find-only", ...settings, env: shell.env });
   return { found: value.sentence, value };
-}
-
-export function connectionOf(
-  { address, inboxPrefix }: FoundBroker,
-  { signal, logger }: VerbContext,
-): NatsOptions {
-  return {
-    ...address,
-    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
-    name: "waggle doctor",
-    signal,
-    onError: (error) => logServerError(logger, error),
-  };
 }
 
 async function connectFor(options: NatsOptions) {
