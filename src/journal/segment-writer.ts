@@ -6,6 +6,7 @@ import { JournalDamagedError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
 import type { AppendOptions, AppendOutcome, Segment } from "./journal.ts";
+import { claimantOf } from "./live.ts";
 import { decodeRecord } from "./records.ts";
 
 /** The writer has lost the segment: the segment is sealed, removed, or holds a record of a different session. */
@@ -114,8 +115,31 @@ export class SegmentWriter {
         `position ${this.#position + 1} holds a different record`,
         record === undefined ? "foreign" : "rival",
       );
+    await this.requireClaim();
     this.#position += 1;
     return false;
+  }
+
+  /** A power loss may take a new segment, and another coordinator may claim its number again.
+   *  @throws SegmentLostError if another session claimed the segment; JournalDamagedError without a readable claim */
+  async requireClaim(): Promise<void> {
+    const { number } = this.segment;
+    const claimant = await this.#claimant();
+    if (claimant === undefined) throw new JournalDamagedError(`segment ${number} lost its claim`);
+    if (claimant !== this.#options.session)
+      throw new SegmentLostError(number, "another coordinator claimed it", "rival");
+  }
+
+  /** Undefined only after `limits.lossLooksMin` reads without a claim. */
+  async #claimant(): Promise<string | undefined> {
+    const { clock, signal } = this.#options;
+    for (let looks = 0; looks < limits.lossLooksMin; looks += 1) {
+      const claimant = await claimantOf(this.segment);
+      signal.throwIfAborted();
+      if (claimant !== undefined) return claimant;
+      await pause(clock, limits.appendRetryMs, signal);
+    }
+    return undefined;
   }
 
   /** Undefined only after `limits.lossLooksMin` reads without a record. */

@@ -597,6 +597,34 @@ describe("while the journal answers badly", () => {
   });
 });
 
+describe("a new segment lost before its opening record was acknowledged", () => {
+  /** Loses the first `Opened`, then the segment. A second coordinator begins a segment of that number. */
+  function losing(begin: (rival: Rival) => void): MemoryJournal {
+    let isLost = false;
+    return new MemoryJournal(store, {
+      onRequest: (request) => {
+        if (request.op !== "append" || request.expected !== 1 || isLost) return "deliver";
+        isLost = true;
+        store.loseSegment(request.segment);
+        begin(new Rival(store, "other"));
+        return "lose";
+      },
+    });
+  }
+
+  it("is given up where another coordinator leads in its number", async () => {
+    const tail = writer.begin(3);
+    const journal = losing((rival) => void rival.takeLead(tail));
+    expect((await taking(undefined, depsOf("c1", journal))).kind).toBe("stand-by");
+  });
+
+  it("is given up where another coordinator has only claimed its number", async () => {
+    writer.begin(3);
+    const journal = losing((rival) => void rival.claim());
+    expect((await taking(undefined, depsOf("c1", journal))).kind).toBe("stand-by");
+  });
+});
+
 describe("a leader that takes the lead again", () => {
   /** A leader of segment 2, behind a segment of another session. */
   async function leading() {

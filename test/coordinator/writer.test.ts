@@ -231,6 +231,18 @@ describe("a segment that does not end where it should", () => {
     expect([storedAt(4), storedAt(5), storedAt(6)]).toEqual([first?.bytes, second?.bytes, undefined]);
   });
 
+  it("because another coordinator claimed its number after a power loss gets no batch", async () => {
+    store.loseSegment(1);
+    store.create(1);
+    store.insert(1, encodeRecord({ kind: "claim", segment: 1, session: "another", attempt: "b" }));
+    store.insert(1, aBatch(9, "another").bytes);
+    prev = "";
+    append(1);
+    await clock.advance(3 * limits.appendRetryMs);
+    expect(new Set(happened)).toEqual(new Set(["suspect"]));
+    expect(storedAt(3)).toBeUndefined();
+  });
+
   it("because a foreign record came between two of its own has the second sent again", async () => {
     requests.set(2, () => {
       store.insert(1, Buffer.from("foreign"));

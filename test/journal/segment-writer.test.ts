@@ -123,6 +123,17 @@ describe("a segment", () => {
     await expect(put(claim("own"))).rejects.toMatchObject({ by: "foreign" });
   });
 
+  it("is lost if a power loss takes it and another coordinator claims its number", async () => {
+    await put(claim("own"));
+    store.loseSegment(1);
+    store.create(1);
+    store.insert(1, claim("another"));
+    store.insert(1, chunk("b", "another"));
+    await expect(put(chunk("a"))).rejects.toMatchObject({ by: "rival" });
+    await expect(writer.requireClaim()).rejects.toMatchObject({ by: "rival" });
+    expect(stored()).toEqual([claim("another"), chunk("b", "another")]);
+  });
+
   it("is lost and gone if removed", async () => {
     await put(claim("own"));
     store.loseSegment(1);

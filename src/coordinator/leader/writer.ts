@@ -8,7 +8,8 @@
 //        ─ unknown → the same bytes again, at the same position
 //        ─ refused → read the position: our bytes → stored
 //        │                              only foreign records, or our own batch in flight → append behind them
-//        │                              nothing → inspect the segment (segment-watch.ts), and send the bytes again
+//        │                              nothing, or the segment has another coordinator's claim → inspect the segment
+//        │                              (segment-watch.ts), and send the bytes again
 //        │                              another record → the segment is faulty
 //        ─ sealed  → another coordinator takes the lead
 //        ─ missing → the segment is faulty
@@ -22,6 +23,7 @@ import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import type { BatchIndex, Term } from "../../ids.ts";
 import type { AppendOutcome, Segment } from "../../journal/journal.ts";
+import { claimantOf } from "../../journal/live.ts";
 import { decodeRecord } from "../../journal/records.ts";
 import { limits } from "../../limits.ts";
 
@@ -60,7 +62,8 @@ export interface WriterEvents {
   readonly onFaulty: (error: JournalDamagedError) => void;
   /** The oldest batch is not acknowledged, for a while now. */
   readonly onUnacknowledged: (cause: unknown, sentMonotonicMs: number) => void;
-  /** The segment seems to end before the oldest batch's position: it lost records, or the server lags behind. */
+  /** The segment seems to end before the oldest batch's position, or to be another coordinator's: it lost records, or
+   *  the server lags behind. */
   readonly onSuspect: () => void;
   /** The oldest batch was acknowledged too late. Call `hold`, and `resume` once the segment was looked at. */
   readonly onLate: () => void;
@@ -89,6 +92,10 @@ export interface WriterDeps {
   /** Whether an append was sent so long ago that its acknowledgement counts as none. */
   readonly isLate: (sentMonotonicMs: number) => boolean;
 }
+
+/** What stands where a batch was expected. `suspect`: no record, or a record in a segment without this session's
+ *  claim. */
+type Found = "itself" | "passed-over" | "different" | "suspect" | "unreachable";
 
 export class Writer {
   readonly #deps: WriterDeps;
@@ -269,20 +276,42 @@ export class Writer {
   /** The segment does not end where the oldest was expected. */
   async #lookAtPosition(oldest: Sent): Promise<void> {
     const { round } = oldest;
-    const found = await this.#read(this.#position + 1);
+    const found = await this.#find(oldest.batch);
     if (this.#isOver || oldest.round !== round) return;
-    if (found === "unreachable" || found === undefined) {
-      this.#forget(oldest);
-      if (found === undefined) this.#events.onSuspect();
-      return this.#pause(limits.appendRetryMs);
+    switch (found) {
+      case "itself":
+        return this.#acknowledged(oldest);
+      case "passed-over":
+        this.#position += 1;
+        this.#recordHash = "";
+        this.#events.onForeign(this.#position);
+        return this.#sendAgain();
+      case "different":
+        return this.#faulty(`record ${this.#position + 1} is not as it was written`);
+      case "suspect":
+        this.#forget(oldest);
+        this.#events.onSuspect();
+        return this.#pause(limits.appendRetryMs);
+      case "unreachable":
+        this.#forget(oldest);
+        return this.#pause(limits.appendRetryMs);
     }
-    if (Buffer.compare(found, oldest.batch.bytes) === 0) return this.#acknowledged(oldest);
-    if (!this.#isPassedOver(found))
-      return this.#faulty(`record ${this.#position + 1} is not as it was written`);
-    this.#position += 1;
-    this.#recordHash = "";
-    this.#events.onForeign(this.#position);
-    this.#sendAgain();
+  }
+
+  /** Reads the position behind the last known record, where the batch was expected. */
+  async #find(batch: PendingBatch): Promise<Found> {
+    const { segment, session } = this.#deps;
+    try {
+      const found = await segment.read(this.#position + 1);
+      if (found === undefined) return "suspect";
+      if (Buffer.compare(found.bytes, batch.bytes) === 0) return "itself";
+      if (!this.#isPassedOver(found.bytes)) return "different";
+      return (await claimantOf(segment)) === session ? "passed-over" : "suspect";
+    } catch (error) {
+      if (error instanceof JournalDamagedError) return "suspect";
+      if (error instanceof UnreachableError) return "unreachable";
+      throw error;
+    }
   }
 
   /** A foreign record, or a batch in flight that landed behind a foreign record: the log does not continue with it,
@@ -291,16 +320,6 @@ export class Writer {
     const record = decodeRecord(bytes);
     if (record === undefined || record.session !== this.#deps.session) return true;
     return this.#sent.some(({ batch }) => Buffer.compare(batch.bytes, bytes) === 0);
-  }
-
-  async #read(position: number): Promise<Uint8Array | undefined | "unreachable"> {
-    try {
-      return (await this.#deps.segment.read(position))?.bytes;
-    } catch (error) {
-      if (error instanceof JournalDamagedError) return undefined;
-      if (error instanceof UnreachableError) return "unreachable";
-      throw error;
-    }
   }
 
   #faulty(what: string): void {

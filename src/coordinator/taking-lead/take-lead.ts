@@ -419,6 +419,7 @@ class TakingLead {
     };
     const bytes = encodeRecord(opened);
     const position = await orAnew(writer.put(bytes, { isOpened: true }));
+    await orAnew(writer.requireClaim());
     log.enter({ number, opened, openedHash: hashOf(bytes), position }, position);
     return { kind: "won", log, sentMonotonicMs: writer.sentMonotonicMs, base };
   }
