@@ -18,10 +18,15 @@ export interface LogDeps {
   readonly clock: Clock;
 }
 
+export interface RestoreDeps extends LogDeps {
+  /** The last batch to read. Default: up to the present end. A leader that appends quickly moves the end away. */
+  readonly untilIdx?: number;
+}
+
 /** Reads the log from the newest readable base up to the present end of a live segment. If a base is damaged, the
  *  reading begins at an earlier base, or at the log's first segment, as long as retention keeps the segments.
  *  @throws UnreachableError, JournalDamagedError */
-export async function restore(live: LiveSegment, deps: LogDeps): Promise<Replay> {
+export async function restore(live: LiveSegment, deps: RestoreDeps): Promise<Replay> {
   const unreadable = new Set<number>();
   const hasBase = ({ number, opened }: LiveSegment) => opened.base !== undefined && !unreadable.has(number);
   for (;;) {
@@ -162,7 +167,7 @@ async function readFromBase(first: LiveSegment, { journal, clock }: LogDeps): Pr
   }
 }
 
-async function readFromStart(first: LiveSegment, deps: LogDeps): Promise<Replay> {
+async function readFromStart(first: LiveSegment, deps: RestoreDeps): Promise<Replay> {
   if (first.opened.tail.idx > 0)
     throw new JournalDamagedError(
       `the journal begins at segment ${first.number} with batch ${first.opened.tail.idx + 1}, and no readable base holds the state before`,
@@ -174,7 +179,7 @@ async function readFromStart(first: LiveSegment, deps: LogDeps): Promise<Replay>
 }
 
 /** In slices where a clock is given. */
-type ReadingDeps = Pick<LogDeps, "journal"> & Partial<Pick<LogDeps, "clock">>;
+type ReadingDeps = Pick<RestoreDeps, "journal"> & Partial<RestoreDeps>;
 
 /** Reads the rest of the entered segment, then each further segment. */
 async function readThrough(replay: Replay, others: readonly LiveSegment[], deps: ReadingDeps): Promise<void> {
@@ -195,12 +200,16 @@ export function enterNext(replay: Replay, next: LiveSegment): void {
   replay.enter(next, next.position);
 }
 
-async function readToEnd(replay: Replay, { journal, clock }: ReadingDeps): Promise<void> {
+async function readToEnd(
+  replay: Replay,
+  { journal, clock, untilIdx = Number.POSITIVE_INFINITY }: ReadingDeps,
+): Promise<void> {
   const { place } = replay;
   if (place === undefined) return;
   const slices = clock === undefined ? undefined : new Slices(clock, limits.baseSliceMs);
   for await (const record of journal.segment(place.segment).replay(place.position + 1)) {
     replay.take(record);
+    if (replay.tail.idx >= untilIdx) return;
     if (slices?.isOver === true) await slices.pause();
   }
 }

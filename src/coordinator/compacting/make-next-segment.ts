@@ -70,10 +70,11 @@ export async function makeNextSegment(
   signal: AbortSignal,
 ): Promise<MadeSegment> {
   const { journal, clock } = deps;
-  const { number, session, attempt } = order;
+  const { number, session, attempt, committedIdx } = order;
   const committed = new CommittedBatches(order, clock, signal);
   const live = await requireLive(journal, order.ledSegment);
-  const log = await restore(live, deps);
+  // Batches that come meanwhile are copied, which takes less time than folding them into the base.
+  const log = await restore(live, { ...deps, untilIdx: Math.max(1, await committedIdx()) });
   await committed.reach(log.tail.idx);
 
   const segment = journal.segment(number);
