@@ -5,7 +5,8 @@
 // of the stream are always seen. Frameworks retry outside of a lease, so no slot is held during their back-off.
 //
 // A quota that is used up (429) becomes a hold, placed with the release of the slot: no waiting call gets the slot
-// before. Inside a handler the call also throws InfrastructureError, so that the task is tried again after the hold.
+// before. Without a time the third refusal in a row places the hold. Inside a handler the call also throws
+// InfrastructureError, so that the task is tried again after the hold.
 
 import { randomUUID } from "node:crypto";
 import { Aborts } from "../abort.ts";
@@ -282,11 +283,11 @@ export class Lease {
     this.#controller.abort(reason);
   }
 
-  /** Puts the resource on hold after the lease has ended, where the outcome of its call is a used up quota (429). */
+  /** Reports a used up quota (429) after the lease has ended, where it is the outcome of the call. */
   refuseLate(outcome: unknown): void {
     const { status, retryAfterMs } = refusalIn(outcome, Date.now()) ?? {};
-    if (status !== 429 || retryAfterMs === undefined) return;
-    // A second hold for the same time changes nothing.
+    if (status !== 429) return;
+    // A second report of the same refusal changes nothing.
     void this.#slot.release({ refused: usedUp(this.model, retryAfterMs) });
   }
 

@@ -15,7 +15,7 @@ export interface InfrastructureErrorOptions {
   readonly retryAfterMs?: number;
   /** Instead of `retryAfterMs`: the instant, at most 7 days from now. */
   readonly until?: Date | number;
-  /** Default `agent`; without a time, the agent or its type after three refusals in a row. */
+  /** Default `agent`; without a time, the agent, its type or the resource after three refusals in a row. */
   readonly scope?: HoldScopeOption;
   /** The error behind this one. */
   readonly cause?: unknown;

@@ -17,8 +17,8 @@ export interface ReleaseOptions {
 }
 
 export interface RefusedSlot {
-  /** Time until the provider accepts work again, ms, 0 to 7 days. Without a time only a hold that this slot probes is
-   *  renewed. */
+  /** Time until the provider accepts work again, ms, 0 to 7 days. Without a time the third refusal in a row puts the
+   *  resource on hold, for 5 s and then longer. A slot released without a refusal ends the row. */
   readonly retryAfterMs?: number;
   /** Instead of `retryAfterMs`: the instant, at most 7 days from now. */
   readonly until?: Date | number;

@@ -97,8 +97,8 @@ export interface Slot extends SlotTicket, AsyncDisposable {
    *  @returns false once the slots are released or lost */
   touch(): boolean;
   /** Releases the slots. Idempotent. Resolves when the release is journaled, and after at most 5 s; without an
-   *  answer of a leader, the release continues in the background. A refusal that names a time counts also after the
-   *  release, or after the slots were lost.
+   *  answer of a leader, the release continues in the background. A refusal counts also after the release, or after the
+   *  slots were lost.
    *  @throws InvalidMessageError for a wrong option, naming it: then nothing is released */
   release(options?: ReleaseOptions): Promise<void>;
 }

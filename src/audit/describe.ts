@@ -108,6 +108,8 @@ function sentence(event: BareEvent): string {
       return `${slotsOf(event)} ${slotReleases[event.reason]} ${event.agent}${event.refusal === undefined ? "" : ", whose work was refused"}`;
     case "SlotTouched":
       return `${event.agent} uses slot ${event.handle}: its idle time starts anew`;
+    case "SlotRefused":
+      return `${event.agent} reported that the work under ended slot ${event.handle} of ${event.resource} was refused`;
     case "SlotCharged":
       return `${counted(event.tokens, "token")} charged late for slot ${event.handle} of ${event.agent}`;
     case "SlotWaitEnded":

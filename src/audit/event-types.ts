@@ -53,6 +53,7 @@ const known: Readonly<Record<EventType, true>> = {
   SlotGranted: true,
   SlotTouched: true,
   SlotReleased: true,
+  SlotRefused: true,
   SlotCharged: true,
   SlotWaitEnded: true,
   AlphaTuned: true,

@@ -27,12 +27,13 @@ import {
   tokensEstimate,
 } from "../state/estimate.ts";
 import type { Event, EventOf, FailureClass } from "../state/event.ts";
-import { countRefusal, elapseHold, endHold, forgetRefusals, placeHold } from "../state/hold-rows.ts";
+import { elapseHold, endHold, placeHold } from "../state/hold-rows.ts";
 import { kindRowOf, noteKind } from "../state/kind-rows.ts";
 import { meetsNeeds } from "../state/needs.ts";
 import { leaveQueue, takeTurn } from "../state/queues.ts";
 import { configureRate, removeRate } from "../state/rate-rows.ts";
 import type { TurnBases } from "../state/receipt.ts";
+import { countingTargets, countRefusal, forgetRefusals, refusalOfAttempt } from "../state/refusal-rows.ts";
 import { isHard } from "../state/settings.ts";
 import {
   changePolicy,
@@ -208,6 +209,8 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
       return releaseSlot(state, event, context.at);
     case "SlotTouched":
       return touchSlot(state, event, context.at);
+    case "SlotRefused":
+      return refuseLate(state, event);
     case "SlotCharged":
       return chargeSlots(state, event, context.at);
     case "SlotWaitEnded":
@@ -265,6 +268,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
     assignedAt: at,
     assignedTick: state.tick,
     state: "assigned",
+    clears: [],
     timeoutTimer: undefined,
   };
   openAttempt(state, agent, attempt);
@@ -341,7 +345,8 @@ function closeFailed(
   else if (verdict === "refused") row.refusals += 1;
   else row.infrastructureFailures += 1;
   if (verdict === "infrastructure" && "refusal" in event && event.refusal !== undefined)
-    countRefusal(state, attempt, event.refusal);
+    for (const target of countingTargets(state, attempt, event.refusal.on))
+      countRefusal(state, target, refusalOfAttempt(attempt));
   const isReturned = !effects.attempt || verdict === "lost" || verdict === "aborted" || verdict === "revoked";
   carry(row, { charged: attempt.charged, isReturned, tokens: event.tokens });
   if (effects.attempt) addFailedBy(row, event.agent);
@@ -351,6 +356,11 @@ function closeFailed(
   endAffinity(state, row.spec, event.agent, at);
   row.open = undefined;
   return row;
+}
+
+function refuseLate(state: SwarmState, { agent, handle, resource }: EventOf<"SlotRefused">): void {
+  assert(state.resourceByName.has(resource), `resource ${resource} is known`);
+  countRefusal(state, { on: "resource", name: resource }, { agent, handle });
 }
 
 function release(state: SwarmState, event: EventOf<"AttemptReleased">, at: Instant): void {

@@ -24,6 +24,7 @@ import type {
 import { chargeable, type Grant } from "../state/grant.ts";
 import type { SlotRefusal } from "../state/hold.ts";
 import { nearMisses } from "../state/near-miss.ts";
+import { isCountedAt } from "../state/refusal-rows.ts";
 import { slotLeaseKey } from "../state/slot-key.ts";
 import { findSlotLease, mentionsOf, needsOf, slotLeasesOf, slotTermsOf } from "../state/slot-rows.ts";
 import { ratesOf, tokensAtRelease, tokensLate } from "../state/slot-tokens.ts";
@@ -108,7 +109,7 @@ export function decideRelease(
   const refusal = said && slotRefusalAt(said, at);
   if (slotLease === undefined) {
     const ended = { agent, handle };
-    const events = [...refusedLate(state, ended, refusal), ...chargedLate(state, { ...ended, usage })];
+    const events = [...refusedLate(state, ended, refusal, at), ...chargedLate(state, { ...ended, usage })];
     return { events, reply: endingOf(state, agent, handle) };
   }
   if (slotLease.incarnation !== incarnation) return answered({ kind: "session-over", agent });
@@ -150,21 +151,26 @@ interface EndedLease {
 
 const waitEndings: ReadonlySet<string> = new Set(["aborted", "timed-out", "above-capacity"]);
 
-/** The hold of a refusal that comes after the end of its slot lease. The report names the resource, because the state
+/** What a refusal leads to that comes after the end of its slot lease. The report names the resource, because the state
  *  no longer knows it. */
 function refusedLate(
   state: SwarmState,
   { agent, handle }: EndedLease,
   refusal: SlotRefusal | undefined,
+  at: Instant,
 ): readonly Event[] {
-  const { resource, until } = refusal ?? {};
+  const { resource, until, reason } = refusal ?? {};
   const ending = state.endedSlotByKey.get(slotLeaseKey({ agent, handle }));
-  if (resource === undefined || until === undefined || ending === undefined) return [];
+  if (resource === undefined || ending === undefined) return [];
   if (waitEndings.has(ending) || !state.resourceByName.has(resource)) return [];
   const group = state.agentById.get(agent)?.group ?? NO_GROUP;
   const wanted = { resources: [resource], project: undefined, tokens: 0 };
   if (refusalOfSlots(state, group, wanted) !== undefined) return [];
-  return holdOfEndedSlots(state, { agent, handle }, { ...refusal, resource, until });
+  const holds = holdOfEndedSlots(state, { agent, handle }, { ...refusal, resource }, at);
+  const isCounted =
+    until === undefined && isCountedAt(state, { on: "resource", name: resource }, { agent, handle });
+  if (holds.length > 0 || !isCounted) return holds;
+  return [{ type: "SlotRefused", agent, handle, resource, ...(reason === undefined ? {} : { reason }) }];
 }
 
 /** The charge of a report about lost slots. */

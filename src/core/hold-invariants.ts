@@ -1,7 +1,8 @@
 // Numbered checks of holds (docs/invariants.md). On the hot path `openProbes` and `openLeaseProbes` assert the same.
 
 import type { AgentId, ResourceName } from "../ids.ts";
-import { holdScopes } from "../state/hold.ts";
+import { limits } from "../limits.ts";
+import { type HoldTarget, holdScopes } from "../state/hold.ts";
 import { phaseOf } from "../state/hold-rows.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
 import type { HoldRow, OpenAttempt, SwarmState } from "../state/state.ts";
@@ -56,9 +57,19 @@ function* holdsAreOnWhatExists(state: SwarmState): Generator<string> {
         yield `the hold on ${on} ${name} ends at another instant than its timer`;
       if (hold.timer !== undefined && hold.probe !== undefined)
         yield `${on} ${name} is probed before its hold ends`;
-      if (on === "agent" && !state.agentById.has(name as AgentId)) yield `unknown agent ${name} is on hold`;
-      if (on === "resource" && !state.resourceByName.has(name as ResourceName))
-        yield `unknown resource ${name} is on hold`;
+      if (!isKnown(state, { on, name })) yield `unknown ${on} ${name} is on hold`;
+    }
+    for (const [name, row] of state.refusalsInARow[on]) {
+      if (state.holds[on].has(name)) yield `refusals of ${on} ${name} count during its hold`;
+      if (!isKnown(state, { on, name })) yield `refusals of unknown ${on} ${name} count`;
+      if (row.length === 0 || row.length >= limits.refusalsBeforeHold)
+        yield `${on} ${name} was refused ${row.length} times in a row without a hold`;
     }
   }
+}
+
+/** Any type may be on hold: its agents may come later. */
+function isKnown({ agentById, resourceByName }: SwarmState, { on, name }: HoldTarget): boolean {
+  if (on === "agent") return agentById.has(name as AgentId);
+  return on === "type" || resourceByName.has(name as ResourceName);
 }

@@ -435,7 +435,7 @@ function* caps(state: SwarmState, { live }: Roll): Generator<string> {
   yield* within("different needs", state.liveByNeeds.size, limits.needsQueuesMax);
   yield* within("idle kinds", state.idleKinds.size, limits.idleKindsMax);
   yield* within("holds on types", state.holds.type.size, limits.holdsMax);
-  yield* within("types with refusals in a row", state.refusalsByType.size, limits.holdsMax);
+  yield* within("types with refusals in a row", state.refusalsInARow.type.size, limits.holdsMax);
   yield* within("projects", state.projectById.size, limits.projectsMax);
   for (const { project, userByName } of state.projectById.values())
     yield* within(`users of ${project}`, userByName.size, limits.usersPerProjectMax);

@@ -12,6 +12,7 @@ import { limits } from "../limits.ts";
 import { findOpen } from "../state/agent-rows.ts";
 import { unchargedKey } from "../state/budget-rows.ts";
 import type { Event, EventOf, LeaveReason, SlotUse } from "../state/event.ts";
+import type { SlotRefusal } from "../state/hold.ts";
 import { findSlotLease, slotLeasesOf } from "../state/slot-rows.ts";
 import type { AgentRow, SwarmState } from "../state/state.ts";
 import type { Writable } from "../state/writable.ts";
@@ -100,6 +101,10 @@ export function causeOf(
       return { ...event, type: "TouchSlots" };
     case "SlotCharged":
       return releaseAfterEnd(state, event);
+    case "SlotRefused": {
+      const { agent, handle, resource, reason } = event;
+      return lateRefusalOf(state, { agent, handle }, { resource, ...said(reason) }, events[from + 1]);
+    }
     case "SlotReleased":
     case "SlotWaitEnded":
       return causeOfSlotEnd(state, event, events, from);
@@ -143,7 +148,7 @@ export function causeOf(
       return { type: "Resume" };
     case "HoldPlaced":
       if (event.by === "operator") return placeHoldOf(event);
-      if (event.handle !== undefined) return causeOfLateRefusal(state, event, events[from + 1]);
+      if (event.handle !== undefined) return causeOfLateHold(state, event, events[from + 1]);
       // A report places its holds before the attempt ends, or the slots are released.
       return causeOf(state, events, { from: from + 1, at });
     case "HoldElapsed":
@@ -614,17 +619,31 @@ function releaseAfterEnd(
   return { type: "ReleaseSlots", agent, incarnation, handle, ...(usage === undefined ? {} : { usage }) };
 }
 
-/** Without a charge behind it, the report named no tokens that were left to charge. */
-function causeOfLateRefusal(
+function causeOfLateHold(
   state: SwarmState,
-  { reportedBy: agent, handle, name, until, reason }: EventOf<"HoldPlaced">,
+  { reportedBy: agent, handle, name, until, by, reason }: EventOf<"HoldPlaced">,
   next: Event | undefined,
 ): Command | undefined {
   if (agent === undefined || handle === undefined) return undefined;
+  const time = by === "refusals" ? {} : { until };
+  const refusal = { resource: name as ResourceName, ...time, ...said(reason) };
+  return lateRefusalOf(state, { agent, handle }, refusal, next);
+}
+
+/** Without a charge behind it, the report named no tokens that were left to charge. */
+function lateRefusalOf(
+  state: SwarmState,
+  { agent, handle }: Pick<EventOf<"SlotRefused">, "agent" | "handle">,
+  refusal: SlotRefusal,
+  next: Event | undefined,
+): Command {
   const isCharged = next?.type === "SlotCharged" && next.agent === agent && next.handle === handle;
   const usage = isCharged ? next.usage : { tokens: 0 };
-  const refusal = { resource: name as ResourceName, until, ...(reason === undefined ? {} : { reason }) };
   return { ...releaseAfterEnd(state, { agent, handle, usage }), refusal };
+}
+
+function said(reason: string | undefined): { readonly reason?: string } {
+  return reason === undefined ? {} : { reason };
 }
 
 /** Goes on with the waits that a resource of fewer slots ended in the batch before. */

@@ -97,7 +97,12 @@ export const slotRefusalSchema = z
     resource: branded<ResourceName>(name)
       .optional()
       .describe("default: all resources of the lease; required once it has ended"),
-    forMs: z.int().min(0).max(limits.holdMsMax).optional().describe("time from now, ms"),
+    forMs: z
+      .int()
+      .min(0)
+      .max(limits.holdMsMax)
+      .optional()
+      .describe("time from now, ms. Without a time the third refusal in a row places a hold"),
     until: branded<Instant>(z.int().min(0)).optional().describe("instead of forMs; at most 7 days from now"),
     reason: z.string().optional().describe("for people; cut after 1,024 characters"),
   })

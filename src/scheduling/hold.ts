@@ -2,21 +2,27 @@
 // `decide` makes the events. Not here: the effect of a hold on tasks (eligibility.ts) and on slots (slot-planner.ts).
 //
 //    refused, with a time                          → on hold until then
-//    limits.refusalsBeforeHold refusals in a row   → on hold for limits.holdBackoffMs: the agent, or its type if
-//                                                    several of the type's agents were refused
+//    limits.refusalsBeforeHold refusals in a row   → on hold for limits.holdBackoffMs: the agent, its type if
+//                                                    several of the type's agents were refused, or the resource
 //    time over → one probe → not refused: hold ends · refused: hold renewed, a guessed time doubled
 
 import type { AgentId, Instant, SlotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { agentOf } from "../state/agent-rows.ts";
 import type { EventOf } from "../state/event.ts";
 import type { HoldPhase, HoldTarget, Refusal, SlotRefusal } from "../state/hold.ts";
 import { findHold, holdsOn, holdsProbedBy, holdsProbedByLease, phaseOf } from "../state/hold-rows.ts";
+import {
+  countingTargets,
+  exceedsRow,
+  refusalOfAttempt,
+  refusalOfLease,
+  refusedOf,
+} from "../state/refusal-rows.ts";
 import type { AgentRow, HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
 
 type HoldPlaced = EventOf<"HoldPlaced">;
-/** By whom, and in which words. */
-type Said = Pick<HoldPlaced, "reportedBy" | "reason">;
+/** By whom, about which ended slots, and in which words. */
+type Said = Pick<HoldPlaced, "reportedBy" | "handle" | "reason">;
 
 export interface RefusalVerdict {
   /** `infrastructure`: the refusal counts, and the task pauses · `refused`: it counts towards no limit. */
@@ -49,10 +55,28 @@ export function verdictOnRefusal(
     const retryAt = (Math.max(...holds.map(({ until }) => until)) + limits.retryBackoffMs) as Instant;
     return { class: "refused", retryAt, holds };
   }
-  if (holdsOn(state, { id: attempt.agent, agentType: attempt.agentType }).length > 0)
-    return { class: "refused", holds: [] };
-  const target = targetOfStreak(state, attempt, refusal);
-  return target === undefined ? counted : { class: "refused", holds: [guess(target, 1)] };
+  const targets = countingTargets(state, attempt, refusal.on);
+  const current = holdOver(state, attempt, targets);
+  if (current !== undefined) return { class: "refused", ...retryAtEndOf(current), holds: [] };
+  const target = targets.find((each) => exceedsRow(state, each, refusalOfAttempt(attempt)));
+  if (target === undefined) return counted;
+  const hold = guess(target, 1);
+  return { class: "refused", ...retryAtEndOf(hold), holds: [hold] };
+}
+
+function holdOver(
+  state: SwarmState,
+  { agent, agentType }: OpenAttempt,
+  targets: readonly HoldTarget[],
+): HoldRow | undefined {
+  const resource = targets.find(({ on }) => on === "resource");
+  return resource === undefined ? holdsOn(state, { id: agent, agentType })[0] : findHold(state, resource);
+}
+
+/** No other agent has another resource of this name, so the task waits for the end of the hold. */
+function retryAtEndOf(hold: HoldRow | HoldPlaced): { readonly retryAt?: Instant } {
+  const isOver = "timer" in hold && phaseOf(hold) !== "held";
+  return hold.on === "resource" && !isOver ? { retryAt: hold.until } : {};
 }
 
 function verdictWithTime(
@@ -63,49 +87,46 @@ function verdictWithTime(
   said: Said,
 ): RefusalVerdict {
   const target = targetOf(state, attempt, refusal.on);
-  const current = findHold(state, target);
-  const isHeld = current !== undefined && phaseOf(current) === "held";
   const holds = heldUntil(state, target, until, said);
-  // No other agent has another resource of this name, so the task waits for the end of the hold.
-  const isEverywhere = target.on === "resource";
-  const retryAt = isEverywhere ? (isHeld ? Math.max(current.until, until) : until) : undefined;
-  return { class: "refused", holds, ...(retryAt === undefined ? {} : { retryAt: retryAt as Instant }) };
+  const [hold = findHold(state, target)] = holds;
+  return { class: "refused", ...(hold === undefined ? {} : retryAtEndOf(hold)), holds };
 }
 
 /**
- * The holds that the release of refused slots leads to. Without a time only the holds that the lease probes are
- * renewed: refusals in a row are counted for attempts alone.
+ * The holds that the release of refused slots leads to. Without a time: of resources whose hold the lease probes, and
+ * of resources refused often enough in a row.
  * @param lease still held
  * @param refusal `until` is later than `at`, or absent
  */
 export function holdsOfRefusedSlots(
   state: SwarmState,
   lease: SlotLeaseRow,
-  { resource, until, reason }: SlotRefusal,
+  refusal: SlotRefusal,
   at: Instant,
 ): readonly HoldPlaced[] {
+  const { until, reason } = refusal;
   const said = { reportedBy: lease.agent, ...(reason === undefined ? {} : { reason }) };
-  const refused = (name: string) => resource === undefined || name === resource;
-  if (until !== undefined)
-    return [...lease.needs.keys()]
-      .filter(refused)
-      .flatMap((name) => heldUntil(state, { on: "resource", name }, until, said));
-  return holdsProbedByLease(state, lease)
-    .filter(({ name, probe }) => refused(name) && probe?.number === undefined)
-    .map(({ name, step = 0 }) => guessed({ on: "resource", name }, step + 1, at, said));
+  const targets = refusedOf(lease, refusal).map((name) => ({ on: "resource", name }) as const);
+  if (until !== undefined) return targets.flatMap((target) => heldUntil(state, target, until, said));
+  const probed = holdsProbedByLease(state, lease);
+  return targets.flatMap((target) => {
+    const hold = probed.find(({ name }) => name === target.name);
+    if (hold !== undefined) return [guessed(target, (hold.step ?? 0) + 1, at, said)];
+    return exceedsRow(state, target, refusalOfLease(lease)) ? [guessed(target, 1, at, said)] : [];
+  });
 }
 
 /** The hold that the report of an ended slot lease leads to. */
 export function holdOfEndedSlots(
   state: SwarmState,
   { agent, handle }: { readonly agent: AgentId; readonly handle: SlotHandle },
-  { resource, until, reason }: Required<Pick<SlotRefusal, "resource" | "until">> & SlotRefusal,
+  { resource, until, reason }: SlotRefusal & Required<Pick<SlotRefusal, "resource">>,
+  at: Instant,
 ): readonly HoldPlaced[] {
-  const said = { reportedBy: agent, ...(reason === undefined ? {} : { reason }) };
-  return heldUntil(state, { on: "resource", name: resource }, until, said).map((hold) => ({
-    ...hold,
-    handle,
-  }));
+  const said = { reportedBy: agent, handle, ...(reason === undefined ? {} : { reason }) };
+  const target = { on: "resource", name: resource } as const;
+  if (until !== undefined) return heldUntil(state, target, until, said);
+  return exceedsRow(state, target, { agent, handle }) ? [guessed(target, 1, at, said)] : [];
 }
 
 /** A hold in force that ends later is kept as it is. */
@@ -125,24 +146,6 @@ function targetOf(state: SwarmState, { agent, agentType }: OpenAttempt, on: Refu
   if (typeof on === "object" && state.resourceByName.has(on.resource))
     return { on: "resource", name: on.resource };
   return { on: "agent", name: agent };
-}
-
-/**
- * The target that one more refusal in a row puts on hold. Refusals of one agent alone hold the agent: one broken agent
- * must not stop its type.
- */
-function targetOfStreak(
-  state: SwarmState,
-  { agent, agentType }: OpenAttempt,
-  { on }: Refusal,
-): HoldTarget | undefined {
-  const ofType = agentType === undefined ? undefined : state.refusalsByType.get(agentType);
-  if (agentType !== undefined && ofType !== undefined && (on === undefined || on === "type")) {
-    const areSeveral = ofType.agent !== agent;
-    if (areSeveral && ofType.count + 1 >= limits.refusalsBeforeHold) return { on: "type", name: agentType };
-  }
-  const own = agentOf(state, agent).refusalsInARow + 1;
-  return own >= limits.refusalsBeforeHold ? { on: "agent", name: agent } : undefined;
 }
 
 function guessedEnd(at: Instant, step: number): Instant {

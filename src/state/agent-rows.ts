@@ -11,7 +11,7 @@ import {
 } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { EventOf } from "./event.ts";
-import { closeProbes, dropHold, openProbes } from "./hold-rows.ts";
+import { closeProbes, forgetTarget, openProbes } from "./hold-rows.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
 import {
   type AgentRow,
@@ -83,7 +83,7 @@ export function forgetRow(state: SwarmState, id: AgentId): void {
   const row = agentOf(state, id);
   assert(!row.online, `agent ${id} is forgotten only after it left`);
   if (row.forgetTimer !== undefined) stopTimer(state, row.forgetTimer);
-  dropHold(state, { on: "agent", name: id });
+  forgetTarget(state, { on: "agent", name: id });
   state.agentById.delete(id);
 }
 
@@ -230,7 +230,6 @@ function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
     pastIncarnations: [],
     recordByKind: new Map(),
     suspensionByKind: new Map(),
-    refusalsInARow: 0,
     forgetTimer: undefined,
   };
 }

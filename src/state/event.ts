@@ -441,6 +441,15 @@ export type Event =
       readonly incarnation: Incarnation;
       readonly handle: SlotHandle;
     }
+  /** The refusal of slots, without a time, was reported after their end, and placed no hold. */
+  | {
+      readonly type: "SlotRefused";
+      readonly agent: AgentId;
+      readonly handle: SlotHandle;
+      readonly resource: ResourceName;
+      /** For people: the provider's words. */
+      readonly reason?: string;
+    }
   /** The report of a lost slot lease came after all: the tokens not charged before are charged, once. */
   | {
       readonly type: "SlotCharged";

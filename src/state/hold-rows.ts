@@ -1,12 +1,11 @@
-// How holds change the state: placing, the end of their time, the one probe, and refusals in a row. Every assignment
-// and every grant passes here, so that nothing reaches what is on hold except the probe. Not here: when a hold is
-// placed or ended (scheduling/hold.ts).
+// How holds change the state: placing, the end of their time, and the one probe. Every assignment and every grant
+// passes here, so that nothing reaches what is on hold except the probe. Not here: when a hold is placed or ended
+// (scheduling/hold.ts), refusals in a row (refusal-rows.ts).
 
 import { assert } from "../assert.ts";
-import type { AgentId, Instant } from "../ids.ts";
-import { limits } from "../limits.ts";
+import type { Instant } from "../ids.ts";
 import type { EventOf } from "./event.ts";
-import type { HoldPhase, HoldProbe, HoldTarget, Refusal } from "./hold.ts";
+import type { HoldPhase, HoldProbe, HoldTarget } from "./hold.ts";
 import type { AgentRow, HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "./state.ts";
 import { startTimer, stopTimer } from "./task-rows.ts";
 
@@ -31,9 +30,7 @@ export function placeHold(state: SwarmState, event: EventOf<"HoldPlaced">, at: I
   hold.timer = startTimer(state, until, { kind: "hold", hold });
   holds.set(name, hold);
   noteChange(state, hold);
-  if (on === "type") state.refusalsByType.delete(name);
-  const agent = on === "agent" ? state.agentById.get(name as AgentId) : undefined;
-  if (agent !== undefined) agent.refusalsInARow = 0;
+  state.refusalsInARow[on].delete(name);
 }
 
 export function elapseHold(state: SwarmState, event: EventOf<"HoldElapsed">): void {
@@ -49,13 +46,19 @@ export function endHold(state: SwarmState, event: EventOf<"HoldEnded">): void {
   dropHold(state, event);
 }
 
+/** The target is removed from the state, and its hold and refusals with it. */
+export function forgetTarget(state: SwarmState, target: HoldTarget): void {
+  dropHold(state, target);
+  state.refusalsInARow[target.on].delete(target.name);
+}
+
 function noteChange({ holds }: SwarmState, hold: HoldRow): void {
   holds.changes += 1;
   hold.changedAt = holds.changes;
 }
 
 /** Removes a hold, if any. */
-export function dropHold(state: SwarmState, { on, name }: HoldTarget): void {
+function dropHold(state: SwarmState, { on, name }: HoldTarget): void {
   const hold = state.holds[on].get(name);
   if (hold?.timer !== undefined) stopTimer(state, hold.timer);
   if (state.holds[on].delete(name)) state.holds.changes += 1;
@@ -148,20 +151,37 @@ export function closeLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
     if (hold.probe?.number === undefined) hold.probe = undefined;
 }
 
-/** The running attempt whose handler acquired the lease. A handler's holder is `incarnation.assignment number`, and a
- *  holder of its own within the handler is `incarnation.assignment number/name`. */
+/** The name under which an attempt's handler acquires slots. */
+export function attemptHolder({ incarnation, number }: OpenAttempt): string {
+  return `${incarnation}.${number}`;
+}
+
+/** The holder of a lease; for a holder of its own within a handler (`attemptHolder`, `/`, a name), the attempt's. */
+export function acquirerOf({ holder }: Pick<SlotLeaseRow, "holder">): string | undefined {
+  return holder?.split("/", 1)[0];
+}
+
+/** The running attempt whose handler acquired the lease. */
 export function attemptOf(
   state: SwarmState,
   { agent, holder }: Pick<SlotLeaseRow, "agent" | "holder">,
 ): OpenAttempt | undefined {
-  if (holder === undefined) return undefined;
-  const [acquirer] = holder.split("/", 1);
+  const acquirer = acquirerOf({ holder });
+  if (acquirer === undefined) return undefined;
   for (const open of state.agentById.get(agent)?.open.values() ?? [])
-    if (open.state !== "revoked" && `${open.incarnation}.${open.number}` === acquirer) return open;
+    if (open.state !== "revoked" && attemptHolder(open) === acquirer) return open;
   return undefined;
 }
 
-/** The attempt whose end judges a probe. A holder of its own within a handler is judged by its release. */
+/** Whether the end of an attempt judges the lease. A holder of its own within a handler is judged by its release. */
+export function isOfAttempt({
+  incarnation,
+  holder = "",
+}: Pick<SlotLeaseRow, "incarnation" | "holder">): boolean {
+  return holder.startsWith(`${incarnation}.`) && /^\d+$/.test(holder.slice(incarnation.length + 1));
+}
+
+/** The attempt whose end judges a probe. */
 export function judgingAttempt(
   state: SwarmState,
   lease: Pick<SlotLeaseRow, "agent" | "holder">,
@@ -174,26 +194,4 @@ export function isGrantable({ holds }: SwarmState, resource: string): boolean {
   if (holds.resource.size === 0) return true;
   const hold = holds.resource.get(resource);
   return hold === undefined || phaseOf(hold) === "due";
-}
-
-/** Counts a refusal without a time that placed no hold. */
-export function countRefusal(state: SwarmState, attempt: OpenAttempt, refusal: Refusal): void {
-  const agent = state.agentById.get(attempt.agent);
-  if (agent !== undefined) agent.refusalsInARow += 1;
-  const { agentType } = attempt;
-  if (agentType === undefined || (refusal.on !== undefined && refusal.on !== "type")) return;
-  const { refusalsByType } = state;
-  const before = refusalsByType.get(agentType);
-  const isAlone = before === undefined || before.agent === attempt.agent;
-  const streak = { count: (before?.count ?? 0) + 1, ...(isAlone ? { agent: attempt.agent } : {}) };
-  refusalsByType.set(agentType, streak);
-  const [oldest] = refusalsByType.keys();
-  if (refusalsByType.size > limits.holdsMax && oldest !== undefined) refusalsByType.delete(oldest);
-}
-
-/** A completed attempt ends the refusals in a row. */
-export function forgetRefusals(state: SwarmState, { agent, agentType }: OpenAttempt): void {
-  const row = state.agentById.get(agent);
-  if (row !== undefined) row.refusalsInARow = 0;
-  if (agentType !== undefined && state.refusalsByType.size > 0) state.refusalsByType.delete(agentType);
 }

@@ -52,9 +52,14 @@ export interface HoldProbe {
   readonly handle?: SlotHandle;
 }
 
-/** Refusals without a time, in a row, of the agents of one type. */
-export interface RefusalStreak {
-  readonly count: number;
-  /** The agent of all of them; absent when they came from several agents. */
-  readonly agent?: AgentId;
+/** A refusal without a time. An attempt and the slot that it held may both report one refusal. */
+export interface CountedRefusal {
+  readonly agent: AgentId;
+  /** The refused attempt (`attemptHolder`), or the holder of the refused slots. */
+  readonly holder?: string;
+  /** The refused slot lease; absent: the attempt reported the refusal. */
+  readonly handle?: SlotHandle;
 }
+
+/** Refusals in a row, oldest first: the newest, one less than place a hold. */
+export type RefusalRow = readonly CountedRefusal[];

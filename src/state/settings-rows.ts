@@ -4,7 +4,7 @@ import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
 import { adoptBudget, adoptGuarantee } from "./budget-rows.ts";
 import type { EventOf } from "./event.ts";
-import { dropHold } from "./hold-rows.ts";
+import { forgetTarget } from "./hold-rows.ts";
 import { kindRowOf, noteKind } from "./kind-rows.ts";
 import { defaultPolicy } from "./policy.ts";
 import type { KindSettings } from "./settings.ts";
@@ -86,6 +86,6 @@ export function removeResource(state: SwarmState, { resource }: EventOf<"Resourc
     row.holdings.size === 0 && row.waiting.size === 0,
     `${resource} is removed without holders and waiters`,
   );
-  dropHold(state, { on: "resource", name: resource });
+  forgetTarget(state, { on: "resource", name: resource });
   state.resourceByName.delete(resource);
 }

@@ -9,6 +9,7 @@ import { agentOf } from "./agent-rows.ts";
 import { depthsWith } from "./alpha.ts";
 import type { EventOf, SlotLease, SlotTerms } from "./event.ts";
 import { closeLeaseProbes, openLeaseProbes } from "./hold-rows.ts";
+import { judgeRelease } from "./refusal-rows.ts";
 import type { ResourceSettings } from "./settings.ts";
 import { slotLeaseKey } from "./slot-key.ts";
 import { reserveOfSlots, settleSlots } from "./slot-tokens.ts";
@@ -157,6 +158,7 @@ export function releaseSlot(state: SwarmState, event: EventOf<"SlotReleased">, a
   if (slotLease.idleTimer !== undefined) stopTimer(state, slotLease.idleTimer);
   slotLease.idleTimer = undefined;
   closeLeaseProbes(state, slotLease);
+  judgeRelease(state, slotLease, event);
   settleSlots(state, slotLease, event, at);
   forget(state, slotLease, event.reason);
 }

@@ -28,7 +28,7 @@ import type { EndedTaskState } from "./ended-task.ts";
 import { EndedTasks } from "./ended-tasks.ts";
 import type { SlotReleaseReason, SlotWaitEndReason, TaskSpec } from "./event.ts";
 import { Grants } from "./grant.ts";
-import type { HoldBasis, HoldProbe, HoldScope, RefusalStreak } from "./hold.ts";
+import type { HoldBasis, HoldProbe, HoldScope, RefusalRow } from "./hold.ts";
 import { type HeapItem, IndexedHeap } from "./indexed-heap.ts";
 import type { Labels, Needs } from "./needs.ts";
 import { defaultPolicy, type Policy } from "./policy.ts";
@@ -117,6 +117,8 @@ export interface OpenAttempt {
   readonly assignedTick: number;
   /** `revoked`: the task has moved on; the agent has not yet confirmed that the attempt stopped. */
   state: "assigned" | "running" | "revoked";
+  /** Resources with refusals in a row whose slots the attempt released unrefused: its completion empties their rows. */
+  clears: readonly ResourceName[];
   timeoutTimer: Timer | undefined;
 }
 
@@ -199,8 +201,6 @@ export interface AgentRow {
   pastIncarnations: readonly Incarnation[];
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly suspensionByKind: Map<Kind, Suspension>;
-  /** Refusals without a time since the agent's last completed attempt or its last hold. */
-  refusalsInARow: number;
   forgetTimer: Timer | undefined;
 }
 
@@ -573,8 +573,8 @@ export interface SwarmState {
   /** By `affinityKey`, used longest ago first; at most `limits.affinitiesMax`. */
   readonly affinityByKey: AgedMap<string, AffinityRow>;
   readonly holds: Holds;
-  /** Refusals without a time since a type's last completed attempt; at most `limits.holdsMax`. */
-  readonly refusalsByType: Map<string, RefusalStreak>;
+  /** Refusals without a time since the target's last success or hold, by name. Of types at most `limits.holdsMax`. */
+  readonly refusalsInARow: Readonly<Record<HoldScope, Map<string, RefusalRow>>>;
 }
 
 export function emptyCounts(): TaskCounts {
@@ -646,7 +646,7 @@ export function emptyState(): SwarmState {
     removedRatesByType: new Map(),
     affinityByKey: new AgedMap(),
     holds: { agent: new Map(), type: new Map(), resource: new Map(), changes: 0 },
-    refusalsByType: new Map(),
+    refusalsInARow: { agent: new Map(), type: new Map(), resource: new Map() },
   };
 }
 

@@ -216,17 +216,39 @@ it("a cancelled attempt aborts its call, and releases", async () => {
 describe("a used up quota", () => {
   const refused = (headers: object) => Object.assign(new Error("quota"), { status: 429, headers });
 
-  it("without a time is the framework's to wait for", async () => {
+  it("without a time is the framework's to wait for, until the third in a row places a hold", async () => {
     const { calls: model, resource } = await calls();
     const error = refused({});
-    await expect(
-      model.once(
-        call,
-        async () => await Promise.reject(error),
-        () => used,
-      ),
-    ).rejects.toBe(error);
+    const ask = async (send: () => Promise<string>) => await model.once(call, send, () => used);
+    const refusedCall = async () => await Promise.reject(error);
+    for (const _ of [1, 2]) await expect(ask(refusedCall)).rejects.toBe(error);
+    await ask(async () => "served");
+    for (const _ of [1, 2]) await expect(ask(refusedCall)).rejects.toBe(error);
     expect((await slotsOf(resource))?.onHold).toBeUndefined();
+    await expect(ask(refusedCall)).rejects.toBe(error);
+    expect(await slotsOf(resource)).toMatchObject({ onHold: { phase: "held" } });
+    const { holds = [] } = await swarm.status();
+    expect(holds.find(({ name }) => name === resource)).toMatchObject({
+      by: "refusals",
+      reason: "the quota of gpt-4o is used up (429)",
+    });
+    await swarm.unhold({ resource });
+  });
+
+  it("without a time, told after the calls lost their slots, counts too", async () => {
+    const { calls: model, resource } = await calls({ idleTimeoutMs: limits.slotIdleMsMin });
+    await swarm.setResource(resource, { slots: 3 });
+    const gate = new Gate();
+    const deaf = async () => {
+      await gate.opened;
+      throw refused({});
+    };
+    const asked = Array.from({ length: 3 }, async () => await model.once(call, deaf, () => used));
+    for (const outcome of await Promise.allSettled(asked))
+      expect(outcome).toMatchObject({ reason: coded("WAGGLE_SLOT_LOST") });
+    expect((await slotsOf(resource))?.onHold).toBeUndefined();
+    gate.open();
+    await expect.poll(async () => await slotsOf(resource)).toMatchObject({ onHold: { phase: "held" } });
   });
 
   it("places its hold before the slot is free, and shortens no hold of an operator", async () => {

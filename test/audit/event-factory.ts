@@ -188,6 +188,13 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
     reason: "released",
   },
   SlotTouched: { type: "SlotTouched", ...life, handle: slotHandle("h1") },
+  SlotRefused: {
+    type: "SlotRefused",
+    agent: life.agent,
+    handle: slotHandle("h1"),
+    resource: resourceName("gpt-4o"),
+    reason: "429",
+  },
   SlotCharged: {
     type: "SlotCharged",
     agent: life.agent,

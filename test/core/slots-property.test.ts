@@ -37,7 +37,7 @@ it("slots are conserved under any interleaving, and every history replays to the
   for (const what of [
     ...["free", "load", "starvation-limit", "tokens, after a wait"],
     "ResourceRemoved",
-    ...["SlotTouched", "SlotCharged", "HoldPlaced", "HoldElapsed", "HoldEnded probed"],
+    ...["SlotTouched", "SlotCharged", "SlotRefused 429", "HoldPlaced", "HoldElapsed", "HoldEnded probed"],
     ...["released", "lost", "agent-gone", "idle"].map((reason) => `SlotReleased ${reason}`),
     ...["aborted", "timed-out", "lost", "agent-gone", "above-capacity"].map(
       (reason) => `SlotWaitEnded ${reason}`,

@@ -1,12 +1,13 @@
 // A provider with a quota of 10 requests per 3 s, and 20 tasks for its one agent, with real processes: at most 22
 // attempts, and every task completes. Also when the coordinator is killed during the hold, and when calls of a model
-// under slots are refused in several processes.
+// under slots are refused in several processes. And a provider that names no time, to a program without an agent.
 
 import { spawn } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
+import { swarmFetch } from "../../src/adapters/openai.ts";
 import { InfrastructureError } from "../../src/agent/handler.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
@@ -139,6 +140,51 @@ describe.each(brokers)("20 tasks against a quota of 10 on $name", ({ binary }) =
     expect(provider.requests).toBeLessThanOrEqual(24);
     const status = await workplace.run("health");
     expect(status.stdout).not.toContain("on hold");
+  });
+});
+
+describe.each(brokers)("a provider that answers 429 without headers, on $name", ({ binary }) => {
+  it("is asked three times by a program without an agent, across a fail-over, and then by one probe", async () => {
+    const workplace = await Workplace.make(binary);
+    const first = await startLeading(workplace);
+    const swarm = await connect({ dataFolder: workplace.dataFolder });
+    await swarm.setResource("gpt-4o", { slots: 1 });
+    let requests = 0;
+    let isRefusing = true;
+    const server = createServer((request, response) => {
+      request.resume().once("end", () => {
+        requests += 1;
+        response.writeHead(isRefusing ? 429 : 200, { "content-type": "application/json" }).end("{}");
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const fetch = swarmFetch(swarm);
+    const body = JSON.stringify({ model: "gpt-4o", messages: [] });
+    const ask = async () =>
+      (await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, { method: "POST", body })).status;
+    try {
+      expect([await ask(), await ask()]).toEqual([429, 429]);
+      await first.kill("SIGKILL");
+      await startLeading(workplace);
+      expect((await swarm.status()).holds ?? []).toEqual([]);
+      expect(await ask()).toBe(429);
+      expect((await swarm.status()).holds).toMatchObject([
+        { on: "resource", name: "gpt-4o", by: "refusals", reason: "the quota of gpt-4o is used up (429)" },
+      ]);
+      const health = await workplace.run("health");
+      expect(health.stdout).toContain("resource gpt-4o is on hold");
+      isRefusing = false;
+      const waiting = Promise.all([ask(), ask(), ask()]);
+      await expect.poll(async () => (await swarm.status()).resources[0]?.waiting).toBe(3);
+      expect(requests).toBe(3);
+      expect(await waiting).toEqual([200, 200, 200]);
+      expect(await eventsOf(swarm)).toMatchObject({ HoldPlaced: 1, HoldElapsed: 1, HoldEnded: 1 });
+    } finally {
+      server.close();
+      await swarm.close();
+      await workplace.clear();
+    }
   });
 });
 

@@ -209,7 +209,7 @@ function work(turns: SlotTurns): void {
   );
 }
 
-/** Holds of each scope, held and probed, and refusals in a row of one agent and of several. */
+/** Holds of each scope, held and probed, and refusals in a row of each scope, of one agent and of several. */
 function refuse(turns: SlotTurns): void {
   const task = (id: string, of: string) => submit({ id: taskId(id), kind: kind(of), ...ofProject(0) });
   const refused = (refusal: object): ReportedOutcome => ({ kind: "infrastructure", error: "quota", refusal });
@@ -228,8 +228,14 @@ function refuse(turns: SlotTurns): void {
     turns.report("h1", refused({ on: { resource: resourceName("z") }, forMs: 60 })),
   );
   const { open } = turns.task("g2");
+  const holder = `${open?.incarnation}.${open?.number}`;
+  turns.setResource("u", { slots: 2 });
+  turns.turn(acquire("a8-0", "u"), acquire("a7-0", "u"));
+  turns.turn(release("a8-0", {}), release("a7-0", {}));
+  turns.turn(acquire(`${open?.agent}-u`, "u", { holder }));
+  turns.turn(release(`${open?.agent}-u`));
   turns.turn(
-    acquire(`${open?.agent}-0`, "z", { holder: `${open?.incarnation}.${open?.number}` }),
+    acquire(`${open?.agent}-1`, "z", { holder }),
     acquire("a8-1", "z"),
     { type: "PlaceHold", on: "agent", name: "a6", forMs: 70_000 },
     { type: "PlaceHold", on: "type", name: "nobody", forMs: 80_000 },

@@ -1,7 +1,7 @@
 // Agents in a snapshot, each followed by learned records, suspensions and open attempts. Reserved tokens are counted
 // again from the attempts. A task finds its open attempt by the task's id.
 
-import type { AgentId, Incarnation, Kind, TaskRef } from "../../ids.ts";
+import type { AgentId, Incarnation, Kind, ResourceName, TaskRef } from "../../ids.ts";
 import { taskKey } from "../../ids.ts";
 import { unchargedKey } from "../../state/budget-rows.ts";
 import type { AgentRow, OpenAttempt, ProjectRow, SwarmState, TokenLedger } from "../../state/state.ts";
@@ -23,8 +23,9 @@ export function* agentRows(state: SwarmState): Generator<Row> {
 }
 
 /** Without agent and incarnation: both stand in the row above. */
-function attemptFields({ agent: _, incarnation: __, timeoutTimer, ...fields }: OpenAttempt): object {
-  return { ...fields, timeoutTimer: timerFields(timeoutTimer) };
+function attemptFields({ agent: _, incarnation: __, timeoutTimer, clears, ...fields }: OpenAttempt): object {
+  const cleared = clears.length === 0 ? {} : { clears }; // left out when empty
+  return { ...fields, ...cleared, timeoutTimer: timerFields(timeoutTimer) };
 }
 
 const attemptStates = allOf<OpenAttempt["state"]>({ assigned: true, running: true, revoked: true });
@@ -75,7 +76,6 @@ export class AgentReader {
       pastIncarnations: fields.optionalNames<Incarnation>("pastIncarnations"),
       recordByKind: new Map(),
       suspensionByKind: new Map(),
-      refusalsInARow: fields.whole("refusalsInARow"),
       forgetTimer: undefined,
     };
     if (row.confirmedNumber > row.lastNumber)
@@ -127,6 +127,7 @@ export class AgentReader {
       assignedAt: fields.whole("assignedAt"),
       assignedTick: fields.whole("assignedTick"),
       state: fields.oneOf("state", attemptStates),
+      clears: fields.optionalNames<ResourceName>("clears"),
       timeoutTimer: undefined,
     };
     this.#keep(agent, attempt);

@@ -154,7 +154,7 @@ class Parts {
       "ended-slot-lease": (fields) => slotLeases.readEnded(fields),
       "uncharged-slot-lease": (fields) => slotLeases.readUncharged(fields),
       hold: (fields) => holds.readHold(fields),
-      "refusal-streak": (fields) => holds.readStreak(fields),
+      refusal: (fields) => holds.readRefusal(fields),
       affinity: (fields) => affinities.readAffinity(fields),
       queue: (fields) => queues.readQueue(fields),
       "queue-project": (fields) => queues.readProject(fields),

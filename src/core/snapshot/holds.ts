@@ -1,18 +1,28 @@
-// Holds in a snapshot, below the agents and slot leases that probe them, and refusals in a row by type.
+// Holds in a snapshot, below the agents and slot leases that probe them, and refusals in a row.
 
 import type { AgentId, AssignmentNumber, Instant, ResourceName, SlotHandle } from "../../ids.ts";
-import { type HoldBasis, type HoldProbe, type HoldScope, holdScopes } from "../../state/hold.ts";
+import { limits } from "../../limits.ts";
+import {
+  type CountedRefusal,
+  type HoldBasis,
+  type HoldProbe,
+  type HoldScope,
+  type HoldTarget,
+  holdScopes,
+} from "../../state/hold.ts";
 import { findSlotLease } from "../../state/slot-rows.ts";
 import type { HoldRow, SwarmState } from "../../state/state.ts";
 import { addNew, allOf, type Fields, known, refuse } from "./checked-fields.ts";
 import type { Row } from "./line.ts";
 import type { TimerReader } from "./timers.ts";
 
-export function* holdRows({ holds, refusalsByType }: SwarmState): Generator<Row> {
+export function* holdRows({ holds, refusalsInARow }: SwarmState): Generator<Row> {
   for (const on of holdScopes)
     for (const { timer, changedAt: _, ...fields } of holds[on].values())
       yield ["hold", { ...fields, timerOrder: timer?.order }];
-  for (const [agentType, streak] of refusalsByType) yield ["refusal-streak", { agentType, ...streak }];
+  for (const on of holdScopes)
+    for (const [name, row] of refusalsInARow[on])
+      for (const refusal of row) yield ["refusal", { on, name, ...refusal }];
 }
 
 const bases = allOf<HoldBasis>({ agent: true, refusals: true, operator: true });
@@ -21,6 +31,7 @@ export class HoldReader {
   readonly #state: SwarmState;
   readonly #timers: TimerReader;
   #scope = 0;
+  #refusalScope = 0;
 
   constructor(state: SwarmState, timers: TimerReader) {
     this.#state = state;
@@ -30,7 +41,7 @@ export class HoldReader {
   readHold(fields: Fields): void {
     const on = fields.oneOf("on", holdScopes);
     const name = fields.text("name");
-    this.#checkOrder(on);
+    this.#scope = inOrder("hold", on, this.#scope);
     const hold: HoldRow = {
       on,
       name,
@@ -54,20 +65,27 @@ export class HoldReader {
     addNew(this.#state.holds[on], name, hold, `hold on ${on}`);
   }
 
-  readStreak(fields: Fields): void {
-    const agent = fields.optionalText<AgentId>("agent");
-    const streak = { count: fields.whole("count", { min: 1 }), ...(agent === undefined ? {} : { agent }) };
-    addNew(this.#state.refusalsByType, fields.text("agentType"), streak, "refusals of type");
+  readRefusal(fields: Fields): void {
+    const target = { on: fields.oneOf("on", holdScopes), name: fields.text("name") };
+    this.#refusalScope = inOrder("refusal", target.on, this.#refusalScope);
+    this.#checkTarget(target);
+    const holder = fields.optionalText("holder");
+    const handle = fields.optionalText<SlotHandle>("handle");
+    const refusal: CountedRefusal = {
+      agent: fields.text("agent"),
+      ...(holder === undefined ? {} : { holder }),
+      ...(handle === undefined ? {} : { handle }),
+    };
+    const rows = this.#state.refusalsInARow[target.on];
+    const { size } = rows;
+    const row = rows.get(target.name);
+    rows.set(target.name, [...(row ?? []), refusal]);
+    const isLast = rows.size > size || [...rows.keys()].at(-1) === target.name;
+    if (!isLast || (row?.length ?? 0) + 1 >= limits.refusalsBeforeHold)
+      refuse(`a refusal of ${target.on} ${target.name} stands too late`);
   }
 
-  /** Scopes have one order: otherwise one state would have several snapshots. */
-  #checkOrder(on: HoldScope): void {
-    const scope = holdScopes.indexOf(on);
-    if (scope < this.#scope) refuse(`a hold on ${on} follows one on ${holdScopes[this.#scope]}`);
-    this.#scope = scope;
-  }
-
-  #checkTarget({ on, name }: HoldRow): void {
+  #checkTarget({ on, name }: HoldTarget): void {
     if (on === "agent") known(this.#state.agentById, name as AgentId, "agent");
     if (on === "resource") known(this.#state.resourceByName, name as ResourceName, "resource");
   }
@@ -87,4 +105,11 @@ export class HoldReader {
       ...(number === undefined ? {} : { number }),
     };
   }
+}
+
+/** Scopes have one order: otherwise one state would have several snapshots. @returns the place of the scope */
+function inOrder(row: string, on: HoldScope, before: number): number {
+  const scope = holdScopes.indexOf(on);
+  if (scope < before) refuse(`a ${row} on ${on} follows one on ${holdScopes[before]}`);
+  return scope;
 }

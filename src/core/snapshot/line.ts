@@ -20,7 +20,7 @@ const rowGroups = [
   ["ended-slot-lease"],
   ["uncharged-slot-lease"],
   ["hold"],
-  ["refusal-streak"],
+  ["refusal"],
   ["affinity"],
   ["queue", "queue-project", "queue-user", "partition"],
   ["task"],

@@ -9,7 +9,7 @@ import { causeOf } from "../../core/recorded-inputs.ts";
 import type { RecordedBatch } from "../../core/reproduction.ts";
 import { jitterOf } from "../../core/retry.ts";
 import { encodeState } from "../../core/snapshot/encode.ts";
-import { type AgentId, attemptKey, type Instant, type TaskRef, taskKey } from "../../ids.ts";
+import { type AgentId, attemptKey, type Instant, type SlotHandle, type TaskRef, taskKey } from "../../ids.ts";
 import type { Event, EventOf, SlotUse } from "../../state/event.ts";
 import { passTo } from "../../state/journal-time.ts";
 import { slotLeaseKey } from "../../state/slot-key.ts";
@@ -203,6 +203,8 @@ export class Recorder {
           : this.#input(event, [event], 0, at);
       case "HoldPlaced":
         // The hold of a report follows from the report. A report about slots that had ended has no other effect.
+        if (event.by === "refusals")
+          return this.#noteRefusedLate(event.reportedBy, event.handle, event.reason);
         if (event.by !== "operator" && event.handle === undefined) return undefined;
         return this.#input(event, [{ ...event, by: "operator" }], 0, at);
       case "HoldEnded":
@@ -213,6 +215,8 @@ export class Recorder {
         return this.#input(event, [event], 0, at);
       case "SlotReleased":
         return this.#noteReleased(event, at);
+      case "SlotRefused":
+        return this.#noteRefusedLate(event.agent, event.handle, event.reason);
       case "SlotWaitEnded":
         return this.#noteWithdrawn(event, at);
       default:
@@ -291,6 +295,16 @@ export class Recorder {
     lease.usage = usage;
     lease.refusal = relative(refusal, at);
     if (row?.grantedAt !== undefined) lease.holdMs = at - row.grantedAt;
+  }
+
+  /** A refusal without a time that was reported after the end of its slots is played with their release. */
+  #noteRefusedLate(
+    agent: AgentId | undefined,
+    handle: SlotHandle | undefined,
+    reason: string | undefined,
+  ): void {
+    if (agent === undefined || handle === undefined) return;
+    this.#lease(agent, handle).refusal ??= reason === undefined ? {} : { reason };
   }
 
   #noteWithdrawn({ agent, handles, reason }: EventOf<"SlotWaitEnded">, at: Instant): void {

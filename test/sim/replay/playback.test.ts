@@ -179,6 +179,23 @@ describe("under the same rules", () => {
   });
 });
 
+it("refusals without a time that were reported after the release hold the resource as they did", () => {
+  const turns = SlotTurns.of({ gpu: 3 }, "a1", "a2");
+  const handles = ["a1-0", "a1-1", "a1-2"];
+  turns.turn(...handles.map((handle) => acquire(handle, "gpu")));
+  turns.pass(700);
+  turns.turn(...handles.map((handle) => release(handle)));
+  turns.turn(...handles.map((handle) => release(handle, { resource: resourceName("gpu") })));
+  expect(turns.last("HoldPlaced")).toMatchObject({ name: "gpu", by: "refusals" });
+  turns.turn(acquire("a2-x", "gpu"));
+  turns.passToDue();
+  turns.pass(100);
+  turns.turn(release("a2-x"));
+  const recording = recordingOf(turns);
+  const { estimated: _, ...replayed } = figuresUnder(recording, {});
+  expect(replayed.resources).toEqual(happenedIn(recording).resources);
+});
+
 describe("under other rules", () => {
   it("a plain queue makes the light user wait for the flood", () => {
     const fair = figuresUnder(flood, { policy: rulesPatch("waggle") ?? {} });

@@ -1,0 +1,249 @@
+// Refusals of a resource without a time, in a row: three place a hold, and a success between them empties the row.
+
+import { describe, expect, it } from "vitest";
+import type { CommandOf, ReportedOutcome } from "../../src/core/command.ts";
+import { checkInvariants } from "../../src/core/invariants.ts";
+import { decodeState } from "../../src/core/snapshot/decode.ts";
+import { encodeState } from "../../src/core/snapshot/encode.ts";
+import { agentId, resourceName, taskId } from "../../src/ids.ts";
+import { limits } from "../../src/limits.ts";
+import { findHold } from "../../src/state/hold-rows.ts";
+import { fingerprint } from "../support/fingerprint.ts";
+import { acquire, lapse, release, SlotTurns } from "../support/slots.ts";
+import { join, submit } from "../support/turns.ts";
+
+const gpt = resourceName("gpt");
+const done: ReportedOutcome = { kind: "completed", result: "" };
+
+/** Agents `a1` and `b1`, the agents of the slots, and `w1` with tasks. */
+function working(): SlotTurns {
+  const turns = SlotTurns.of({ gpt: 4, other: 4 }, "a1", "b1");
+  turns.turn(join("w1", { maxConcurrent: 4, agentType: "claude" }));
+  return turns;
+}
+
+/** Acquires a slot, and releases it in a later turn. @param refusal undefined: the call succeeded */
+function call(turns: SlotTurns, handle: string, refusal?: CommandOf<"ReleaseSlots">["refusal"]): void {
+  turns.turn(acquire(handle, "gpt"));
+  turns.turn(release(handle, refusal));
+}
+
+function refusals(turns: SlotTurns): number {
+  return turns.state.refusalsInARow.resource.get("gpt")?.length ?? 0;
+}
+
+function holdsPlaced(turns: SlotTurns): string[] {
+  return turns.all("HoldPlaced").map(({ on, name }) => `${on} ${name}`);
+}
+
+function holderOf(turns: SlotTurns, task: string): string {
+  const { open } = turns.task(task);
+  return `${open?.incarnation}.${open?.number}`;
+}
+
+const ofGpt: ReportedOutcome = { kind: "infrastructure", error: "quota", refusal: { on: { resource: gpt } } };
+
+describe("refused slots", () => {
+  it("put their resource on hold after three in a row, of any agents, before a waiting request gets the slot", () => {
+    const turns = working();
+    call(turns, "a1-0", {});
+    call(turns, "b1-0", { reason: "429" });
+    turns.setResource("gpt", { slots: 1 });
+    turns.turn(acquire("a1-1", "gpt"), acquire("b1-1", "gpt"));
+    expect(turns.all("HoldPlaced")).toEqual([]);
+    turns.turn(release("a1-1", { reason: "429 slow down" }));
+    expect(turns.last("HoldPlaced")).toMatchObject({
+      ...{ on: "resource", name: "gpt", until: turns.at + limits.holdBackoffMs },
+      ...{ by: "refusals", step: 1, reportedBy: "a1", reason: "429 slow down" },
+    });
+    expect(turns.waiters("gpt")).toEqual(["b1-1"]);
+    turns.passToDue();
+    expect(turns.holders("gpt"), "the probe").toEqual(["b1-1"]);
+    turns.turn(release("b1-1", {}));
+    expect(turns.last("HoldPlaced")).toMatchObject({ until: turns.at + 2 * limits.holdBackoffMs, step: 2 });
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
+  it("are no longer in a row after a success", () => {
+    const turns = working();
+    for (const handle of ["a1-0", "a1-1"]) call(turns, handle, {});
+    call(turns, "b1-0");
+    for (const handle of ["a1-2", "a1-3"]) call(turns, handle, {});
+    expect(refusals(turns)).toBe(2);
+    expect(turns.all("HoldPlaced")).toEqual([]);
+    call(turns, "a1-4", {});
+    expect(holdsPlaced(turns)).toEqual(["resource gpt"]);
+  });
+
+  it("stay in a row after the loss of slots, which says nothing", () => {
+    const turns = working();
+    for (const handle of ["a1-0", "a1-1"]) call(turns, handle, {});
+    turns.turn(acquire("a1-2", "gpt", { idleTimeoutMs: 1_000 }), acquire("b1-0", "gpt"));
+    turns.turn(lapse("b1"));
+    turns.passToDue();
+    const endings = turns.all("SlotReleased").map(({ reason }) => reason);
+    expect(endings).toEqual(expect.arrayContaining(["agent-gone", "idle"]));
+    expect(refusals(turns)).toBe(2);
+  });
+
+  it("count at each resource that refused", () => {
+    const turns = working();
+    for (const handle of ["a1-0", "a1-1", "a1-2"]) {
+      turns.turn(acquire(handle, ["gpt", "other"]));
+      turns.turn(release(handle, handle === "a1-1" ? { resource: gpt } : {}));
+    }
+    expect(holdsPlaced(turns)).toEqual(["resource gpt"]);
+    call(turns, "b1-0");
+    expect(turns.state.refusalsInARow.resource.get("other")).toHaveLength(2);
+  });
+
+  it("count no longer where a hold was placed, and a removed resource starts from zero", () => {
+    const turns = working();
+    call(turns, "a1-0", {});
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    expect(refusals(turns)).toBe(0);
+    turns.turn({ type: "EndHold", on: "resource", name: "gpt" });
+    call(turns, "a1-1", {});
+    turns.turn({ type: "RemoveResource", resource: gpt });
+    expect(turns.state.refusalsInARow.resource.size).toBe(0);
+  });
+
+  it("that were lost before count too, once however often the report is repeated", () => {
+    const turns = working();
+    turns.turn(...["a1-0", "a1-1", "a1-2"].map((handle) => acquire(handle, "gpt", { idleTimeoutMs: 1_000 })));
+    turns.passToDue();
+    const late = (handle: string) => release(handle, { resource: gpt, reason: "429" });
+    turns.turn(late("a1-0"), late("a1-0"), late("a1-1"));
+    turns.turn(late("a1-0"), late("a1-1"), release("a1-2", {}), late("a1-never"));
+    expect(turns.all("SlotRefused")).toHaveLength(2);
+    expect(turns.all("HoldPlaced")).toEqual([]);
+    turns.turn(late("a1-2"));
+    expect(turns.last("HoldPlaced")).toMatchObject({ name: "gpt", by: "refusals", step: 1, handle: "a1-2" });
+    turns.turn(late("a1-0"));
+    expect(turns.all("SlotRefused")).toHaveLength(2);
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
+  it("count once where the release is repeated", () => {
+    const turns = working();
+    call(turns, "a1-0", { resource: gpt });
+    for (const _ of [1, 2, 3]) turns.turn(release("a1-0", { resource: gpt }));
+    expect(refusals(turns)).toBe(1);
+  });
+});
+
+describe("refused attempts that name a resource", () => {
+  it("put the resource on hold after three in a row, and never the agent", () => {
+    const turns = working();
+    turns.turn(...["t1", "t2", "t3"].map((id) => submit({ id: taskId(id) })));
+    turns.turn(turns.report("t1", ofGpt), turns.report("t2", ofGpt));
+    expect(turns.task("t1")).toMatchObject({ state: "delayed", infrastructureFailures: 1 });
+    turns.turn(turns.report("t3", ofGpt));
+    expect(holdsPlaced(turns)).toEqual(["resource gpt"]);
+    const { until } = turns.last("HoldPlaced");
+    expect(turns.task("t3")).toMatchObject({ state: "delayed", infrastructureFailures: 0, refusals: 1 });
+    expect(turns.last("AttemptFailed").retryAt).toBe(until);
+    turns.passToDue();
+    turns.turn(turns.report("t1", ofGpt));
+    expect(turns.last("AttemptFailed"), "the task waits for the hold").toMatchObject({
+      retryAt: until,
+      failure: { class: "refused" },
+    });
+    expect(turns.agent("w1").online && turns.state.refusalsInARow.agent.size).toBe(0);
+  });
+
+  it("count once together with the slots that they held", () => {
+    const turns = working();
+    turns.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2") }));
+    for (const task of ["t1", "t2"]) {
+      const holder = `${holderOf(turns, task)}/call`;
+      turns.turn(acquire(`w1-${task}`, "gpt", { holder }));
+    }
+    turns.turn(release("w1-t1", {}), release("w1-t2", {}));
+    turns.turn(turns.report("t1", ofGpt), turns.report("t2", ofGpt));
+    expect(refusals(turns)).toBe(2);
+    expect(turns.all("HoldPlaced")).toEqual([]);
+    call(turns, "a1-0", {});
+    expect(holdsPlaced(turns)).toEqual(["resource gpt"]);
+  });
+
+  it("are no longer in a row after a completed attempt of the agent", () => {
+    const turns = working();
+    turns.turn(...["t1", "t2", "t3"].map((id) => submit({ id: taskId(id) })));
+    turns.turn(turns.report("t1", ofGpt));
+    expect(refusals(turns)).toBe(1);
+    turns.turn(turns.report("t2", done));
+    expect(refusals(turns)).toBe(0);
+  });
+});
+
+describe("slots of a handler", () => {
+  it("are a success when the attempt completes, and no success before", () => {
+    const turns = working();
+    turns.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2") }));
+    for (const task of ["t1", "t2"])
+      turns.turn(acquire(`w1-${task}`, "gpt", { holder: holderOf(turns, task) }));
+    call(turns, "a1-0", {});
+    turns.turn(release("w1-t1"), release("w1-t2"));
+    expect(refusals(turns)).toBe(1);
+    turns.turn(turns.report("t1", { kind: "failed", error: "no luck" }));
+    expect(refusals(turns)).toBe(1);
+    const restored = decodeState(encodeState(turns.state));
+    expect(fingerprint(restored)).toBe(fingerprint(turns.state));
+    turns.turn(turns.report("t2", done));
+    expect(refusals(turns)).toBe(0);
+  });
+
+  it("that refused stay refused when the handler goes on without them", () => {
+    const turns = working();
+    turns.turn(...["t1", "t2", "t3"].map((id) => submit({ id: taskId(id) })));
+    for (const task of ["t1", "t2", "t3"]) {
+      turns.turn(acquire(`w1-${task}`, "gpt", { holder: holderOf(turns, task) }));
+      turns.turn(release(`w1-${task}`, {}));
+      turns.turn(turns.report(task, done));
+    }
+    expect(holdsPlaced(turns)).toEqual(["resource gpt"]);
+  });
+
+  it("renew the hold that they probe at their release, whatever becomes of the attempt", () => {
+    const turns = working();
+    turns.turn(submit({ id: taskId("t1") }));
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    turns.turn(acquire("w1-x", "gpt", { holder: holderOf(turns, "t1") }));
+    turns.passToDue();
+    turns.turn(release("w1-x", {}));
+    expect(turns.last("HoldPlaced")).toMatchObject({
+      by: "refusals",
+      until: turns.at + limits.holdBackoffMs,
+    });
+    turns.turn(turns.report("t1", done));
+    expect(findHold(turns.state, { on: "resource", name: "gpt" })).toBeDefined();
+  });
+});
+
+it("rows survive a restart from a snapshot, and the restored state places the same hold", () => {
+  const turns = working();
+  turns.turn(submit({ id: taskId("t1") }));
+  turns.turn(turns.report("t1", { kind: "infrastructure", error: "quota", refusal: {} }));
+  for (const handle of ["a1-0", "b1-0"]) call(turns, handle, {});
+  const restored = decodeState(encodeState(turns.state));
+  expect(fingerprint(restored)).toBe(fingerprint(turns.state));
+  expect(restored.refusalsInARow.resource.get("gpt")).toHaveLength(2);
+});
+
+describe("the invariant of refusals in a row", () => {
+  const one = { agent: agentId("a1") };
+  it.each([
+    ["a hold in force", "resource", "gpt", [one]],
+    ["an unknown resource", "resource", "none", [one]],
+    ["an unknown agent", "agent", "nobody", [one]],
+    ["too many refusals", "type", "claude", [one, one, one]],
+    ["an empty row", "agent", "a1", []],
+  ] as const)("sees %s", (_, on, name, row) => {
+    const turns = working();
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    expect(checkInvariants(turns.state)).toEqual([]);
+    turns.state.refusalsInARow[on].set(name, row);
+    expect(checkInvariants(turns.state)).toMatchObject([{ number: 52 }]);
+  });
+});
