@@ -242,6 +242,32 @@ describe("a segment that was claimed and is not open", () => {
     expect(log.tail).toEqual(tail);
   });
 
+  it("is sealed at once while it holds no record: no coordinator has begun to work in it", async () => {
+    const tail = writer.begin(3);
+    const held = await read();
+    await new MemoryJournal(store).create(2);
+    const taken = takeLead(held, depsOf("c1"), never);
+    await clock.advance(0);
+    expect(store.list()).toEqual([1, 2, 3]);
+    expect(await taken).toMatchObject({ kind: "won", log: { tail } });
+    expect(store.append({ segment: 2, bytes: Buffer.of(1), expected: 0, isOpened: false }).kind).toBe(
+      "sealed",
+    );
+  });
+
+  it("of the silent leader is sealed as soon as the leader's last announcement is older than T", async () => {
+    writer.begin(3);
+    const held = await read();
+    writer.claim();
+    let isLed = true;
+    const taken = takeLead(held, depsOf("c1", undefined, { isLed: () => isLed }), never);
+    await clock.advance(timing.heartbeatMs / 2);
+    expect(store.end(2)?.isSealed).toBe(false);
+    isLed = false;
+    await clock.advance(timing.heartbeatMs);
+    expect((await taken).kind).toBe("won");
+  });
+
   it("leads all the same if it was opened just before the seal", async () => {
     const tail = writer.begin(3);
     const other = new Rival(store, "other");

@@ -274,7 +274,7 @@ export class Coordinator {
   }
 
   /** Rule 6: a claimed, unopened segment is alive while it grows. Afterwards, the segment is sealed and passed
-   *  over. */
+   *  over; a segment without a record is sealed at once. */
   *#passOver(segments: readonly number[]): Steps<"stand-by" | undefined> {
     for (const segment of [...segments].reverse()) {
       const stored = yield* this.#read(segment);
@@ -286,7 +286,8 @@ export class Coordinator {
       const hasGrown = before === undefined || before.written !== view.written;
       if (hasGrown) this.#growth.set(segment, { written: view.written, at: this.#world.now() });
       const since = this.#growth.get(segment)?.at ?? 0;
-      if (this.#world.has("growth-is-life") && this.#world.now() - since < LEADER_TIMEOUT) {
+      const isYoung = view.length > 0 && this.#world.now() - since < LEADER_TIMEOUT;
+      if (this.#world.has("growth-is-life") && isYoung) {
         yield { ask: "time", steps: 10 };
         return "stand-by";
       }

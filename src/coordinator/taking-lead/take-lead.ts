@@ -1,6 +1,6 @@
 // Taking the lead: one procedure for a start, a silent leader, a hand-over, and a leader with a faulty segment.
 //
-//   list ─ pass over claimed, unopened segments without growth for T
+//   list ─ pass over unopened segments: empty ones at once, claimed ones after T without growth
 //        ─ look once more at the live segment: stand by if the leader wrote since
 //        ─ close the live segment: seal it, so that the end stays. If the leader wrote between the look and the seal,
 //          wait T: the leader may still answer
@@ -283,14 +283,14 @@ class TakingLead {
   }
 
   /** Seals a claimed, unopened segment after T without growth: the claimant may be at work. For the silent leader
-   *  of the live segment T has passed already, unless the leader announces that it leads.
+   *  of the live segment T has passed already, unless the leader announces that it leads. In a segment without a
+   *  record no coordinator is at work yet.
    *  @returns false when the segment was opened */
   async #passOver(number: number, live: LiveSegment | undefined, signal: AbortSignal): Promise<boolean> {
     const { journal, timing, clock, session, isLed } = this.#deps;
     const segment = journal.segment(number);
     const claimant = await claimantOf(segment);
-    const isOfLeader = claimant !== undefined && claimant === live?.opened.session && !isLed();
-    const isKnown = isOfLeader || claimant === session;
+    const isOfLeader = claimant !== undefined && claimant === live?.opened.session;
     let grownMonotonicMs = clock.monotonicMs();
     let position = -1;
     for (;;) {
@@ -301,7 +301,8 @@ class TakingLead {
         if (await isWrittenBy(claimant, segment, end.position)) grownMonotonicMs = clock.monotonicMs();
         position = end.position;
       }
-      if (end.isSealed || isKnown || clock.monotonicMs() - grownMonotonicMs >= timing.timeoutMs) break;
+      const isIdle = end.position === 0 || claimant === session || (isOfLeader && !isLed());
+      if (end.isSealed || isIdle || clock.monotonicMs() - grownMonotonicMs >= timing.timeoutMs) break;
       await pause(clock, timing.heartbeatMs, signal);
       signal.throwIfAborted();
       if ((await liveSegment(segment)) !== undefined) return false;
