@@ -444,13 +444,13 @@ function* caps(state: SwarmState, { live }: Roll): Generator<string> {
     const isWithin =
       open.size <= 2 * limits.maxConcurrentMax &&
       kinds.size <= limits.kindsPerAgentMax &&
-      fencedIncarnations.length <= limits.fencedIncarnationsMax &&
+      fencedIncarnations.length <= limits.pastIncarnationsMax &&
       pastIncarnations.length <= limits.pastIncarnationsMax &&
       recordByKind.size <= limits.recordsPerAgentMax;
     if (isWithin) continue; // nearly always
     yield* within(`open attempts of ${id}`, open.size, 2 * limits.maxConcurrentMax);
     yield* within(`kinds of ${id}`, kinds.size, limits.kindsPerAgentMax);
-    yield* within(`fenced sessions of ${id}`, fencedIncarnations.length, limits.fencedIncarnationsMax);
+    yield* within(`fenced sessions of ${id}`, fencedIncarnations.length, limits.pastIncarnationsMax);
     yield* within(`past sessions of ${id}`, pastIncarnations.length, limits.pastIncarnationsMax);
     yield* within(`kinds with records of ${id}`, recordByKind.size, limits.recordsPerAgentMax);
   }

@@ -4,6 +4,7 @@ import { assert } from "../assert.ts";
 import {
   type AgentId,
   type AssignmentNumber,
+  type Incarnation,
   type Instant,
   type Kind,
   NO_GROUP,
@@ -55,13 +56,10 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   row.unresponsive = false;
   row.leftAt = context.at;
   if (event.reason === "fenced") {
-    row.fencedIncarnations = [...row.fencedIncarnations, event.incarnation].slice(
-      -limits.fencedIncarnationsMax,
-    );
+    row.fencedIncarnations = withEnded(row, row.fencedIncarnations, context.at);
     row.fencedAt = context.at;
   } else if (row.lastNumber > 0) {
-    const others = row.pastIncarnations.filter((session) => session !== event.incarnation);
-    row.pastIncarnations = [...others, event.incarnation].slice(-limits.pastIncarnationsMax);
+    row.pastIncarnations = withEnded(row, row.pastIncarnations, context.at);
   }
   removeFromKinds(state, row);
   for (const kindRow of row.kindRows) noteKind(state, kindRow);
@@ -71,6 +69,20 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
     kind: "forget",
     agent: row.id,
   });
+}
+
+/**
+ * Ended sessions, the row's session last. Copies of joins come late. So after a short session many earlier sessions
+ * stay, and after a long session few.
+ */
+function withEnded(
+  { incarnation, joinedAt }: AgentRow,
+  earlier: readonly Incarnation[],
+  at: Instant,
+): readonly Incarnation[] {
+  const isShort = at - joinedAt <= limits.joinCopyMsMax;
+  const ended = [...earlier.filter((session) => session !== incarnation), incarnation];
+  return ended.slice(-(isShort ? limits.pastIncarnationsMax : limits.pastIncarnationsMin));
 }
 
 /** The next assignment gets the number after `upTo`. */

@@ -3,7 +3,16 @@
 import { describe, expect, it } from "vitest";
 import type { Command, HeldAttempt } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
-import { agentId, assignmentNumber, attemptNumber, incarnation, kind, taskId } from "../../src/ids.ts";
+import {
+  agentId,
+  assignmentNumber,
+  attemptNumber,
+  type Incarnation,
+  incarnation,
+  instant,
+  kind,
+  taskId,
+} from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { aRef } from "../support/task-refs.ts";
@@ -90,7 +99,7 @@ describe("joining", () => {
 
   it("again with any fenced session is refused, however many sessions followed, and fences no session", () => {
     const turns = new Turns();
-    const lives = Array.from({ length: limits.fencedIncarnationsMax + 1 }, (_, n) =>
+    const lives = Array.from({ length: limits.pastIncarnationsMax + 1 }, (_, n) =>
       incarnation(`a1-${n + 1}`),
     );
     for (const life of lives) turns.turn(join("a1", { incarnation: life }));
@@ -99,16 +108,43 @@ describe("joining", () => {
       expect(turns.turn(join("a1", { incarnation: life }))).toEqual([{ kind: "fenced", agent: a1 }]);
     expect(fingerprint(turns.state)).toBe(before);
     expect(turns.agent("a1").incarnation).toBe(lives.at(-1));
-    expect(turns.agent("a1").fencedIncarnations).toHaveLength(limits.fencedIncarnationsMax);
+    expect(turns.agent("a1").fencedIncarnations).toHaveLength(limits.pastIncarnationsMax);
+  });
+
+  it.each<[string, (session: Incarnation) => Command[]]>([
+    ["fenced", () => []],
+    ["left", (session) => [{ type: "LeaveAgent", agent: a1, incarnation: session }]],
+  ])("by a copy that is two minutes late is refused: %s sessions of one second each followed", (_, end) => {
+    const turns = new Turns();
+    const lives = Array.from({ length: 121 }, (_, n) => incarnation(`a1-${n + 1}`));
+    for (const life of lives) {
+      turns.turn(join("a1", { incarnation: life }), submit({ id: taskId(`of-${life}`) }));
+      turns.at = instant(turns.at + 1_000);
+      turns.turn(...end(life));
+    }
+    turns.turn(join("a1", { incarnation: incarnation("a1-newest") }));
+    turns.turn(join("a1", { incarnation: first }));
+    expect(turns.agent("a1")).toMatchObject({ incarnation: "a1-newest", online: true });
   });
 
   it("keeps no more than the newest fenced sessions", () => {
     const turns = new Turns();
-    const lives = Array.from({ length: limits.fencedIncarnationsMax + 2 }, (_, n) =>
+    const lives = Array.from({ length: limits.pastIncarnationsMax + 2 }, (_, n) =>
       incarnation(`a1-${n + 1}`),
     );
     for (const life of lives) turns.turn(join("a1", { incarnation: life }));
     expect(turns.agent("a1").fencedIncarnations).toEqual(lives.slice(1, -1));
+  });
+
+  it("keeps few fenced sessions after one that lasted: no copy of an earlier join arrives any more", () => {
+    const turns = new Turns();
+    const lives = Array.from({ length: limits.pastIncarnationsMin + 3 }, (_, n) =>
+      incarnation(`a1-${n + 1}`),
+    );
+    for (const life of lives.slice(0, -1)) turns.turn(join("a1", { incarnation: life }));
+    turns.at = instant(turns.at + limits.joinCopyMsMax + 1);
+    turns.turn(join("a1", { incarnation: lives.at(-1) ?? first }));
+    expect(turns.agent("a1").fencedIncarnations).toEqual(lives.slice(2, -1));
   });
 
   it("again with an ended session is refused: its numbers and tokens would be assigned twice", () => {
