@@ -396,6 +396,7 @@ const occurrenceByType: Partial<Record<EventType, Occurrence>> = {
   TaskRetried: "task-retried",
   TaskRescheduled: "task-rescheduled",
   SlotAwaited: "slot-waited-for",
+  SlotRefused: "slot-refused-late",
   SlotCharged: "slot-charged-late",
   BudgetExceeded: "budget-exceeded",
 };
@@ -413,6 +414,8 @@ function occurrenceOf(event: Event): Occurrence | undefined {
     if (decidedBy === "affinity") return "agent-of-an-affinity";
     return (ineligible.label ?? 0) > 0 ? "agent-without-labels" : undefined;
   }
+  if (event.type === "HoldPlaced" && event.by === "refusals" && event.on === "resource")
+    return "resource-refused-in-a-row";
   if (event.type === "HoldEnded") return event.reason === "probed" ? "hold-probed" : undefined;
   if (event.type === "SlotReleased" && event.reason === "idle") return "slot-taken-back-for-idleness";
   if (event.type === "AuditTrimmed") return occurrenceByTrim[event.reason];

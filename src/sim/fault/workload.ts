@@ -221,10 +221,10 @@ function purposeOf(random: SeededRandom): SlotPurpose {
   };
 }
 
-/** In some requests for slots: mostly with a time. */
-function refusalOf(random: SeededRandom): Pick<SlotPurpose, "refused"> {
-  if (!random.chance(0.15)) return {};
-  return { refused: random.chance(0.8) ? { retryAfterMs: 100 + random.below(4_000) } : {} };
+/** In some requests for slots: mostly with a time. @param isTimeless the provider names no time, and refuses often */
+function refusalOf(random: SeededRandom, isTimeless: boolean): Pick<SlotPurpose, "refused"> {
+  if (!random.chance(isTimeless ? 0.7 : 0.15)) return {};
+  return { refused: isTimeless || random.chance(0.2) ? {} : { retryAfterMs: 100 + random.below(4_000) } };
 }
 
 function wishesOf(random: SeededRandom): Pick<TaskRequest, "needs" | "affinity" | "attributes"> {
@@ -240,6 +240,8 @@ function wishesOf(random: SeededRandom): Pick<TaskRequest, "needs" | "affinity" 
 
 /** Share of tasks that take longer than an agent may be silent. */
 const LONG_SHARE = 0.06;
+/** Share of seeds whose provider names no time with its refusals. */
+const TIMELESS_SHARE = 0.2;
 /** Mean time between two operations of all clients, ms. */
 const GAP_MS = 900;
 /** Mean time between two queries of a program that watches its tasks, ms. */
@@ -255,6 +257,7 @@ class OperationDrawer {
   readonly #wishes: SeededRandom;
   readonly #purposes: SeededRandom;
   readonly #refusals: SeededRandom;
+  readonly #isTimeless: boolean;
   readonly #clients: readonly ClientCharacter[];
   readonly #agents: readonly Character[];
   readonly #tasks: { readonly request: TaskRequest; readonly project: string }[] = [];
@@ -268,6 +271,7 @@ class OperationDrawer {
     this.#wishes = random.split("wishes");
     this.#purposes = random.split("purposes");
     this.#refusals = random.split("refusals");
+    this.#isTimeless = this.#refusals.chance(TIMELESS_SHARE);
     this.#clients = clients;
     this.#agents = agents;
   }
@@ -435,7 +439,7 @@ class OperationDrawer {
       does: "acquire",
       resources: wanted,
       holdMs: Math.round(this.#random.exponential(1_500)),
-      purpose: { ...purposeOf(this.#purposes), ...refusalOf(this.#refusals) },
+      purpose: { ...purposeOf(this.#purposes), ...refusalOf(this.#refusals, this.#isTimeless) },
     };
   }
 
