@@ -68,8 +68,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/leader/writer.ts",
     edits: [
       {
-        find: "      if (found === undefined) this.#events.onSuspect();\n",
-        replace: "      if (found === undefined) return this.#commit(oldest);\n",
+        find: 'if (found === undefined) return "suspect";',
+        replace: 'if (found === undefined) return "itself";',
       },
     ],
   },
@@ -82,7 +82,7 @@ export const mutants: readonly Mutant[] = [
       {
         find: "        const { cause } = outcome;\n",
         replace:
-          '        const { cause } = outcome;\n        if ((await this.#read(this.#position + 1)) === undefined)\n          (oldest.batch as { bytes: Uint8Array }).bytes = Buffer.concat([oldest.batch.bytes, Buffer.from(" ")]);\n',
+          '        const { cause } = outcome;\n        if ((await this.#find(oldest.batch)) === "suspect")\n          (oldest.batch as { bytes: Uint8Array }).bytes = Buffer.concat([oldest.batch.bytes, Buffer.from(" ")]);\n',
       },
     ],
   },
@@ -92,9 +92,9 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/leader/writer.ts",
     edits: [
       {
-        find: "      if (found === undefined) this.#events.onSuspect();\n      return",
+        find: "        this.#events.onSuspect();\n",
         replace:
-          "      const end = await this.#deps.segment.end().catch(() => undefined);\n      if (found === undefined && end !== undefined) this.#position = end.position;\n      return",
+          "        this.#position = (await this.#deps.segment.end().catch(() => undefined))?.position ?? this.#position;\n",
       },
     ],
   },
