@@ -188,7 +188,13 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
           lost.release(retry_after=0.2, reason="late")
           say(swarm.query("status")["holds"][0]["reason"])
           swarm.acquire("gpu").release()
+          for n in range(3):
+              say(len(swarm.query("status").get("holds", [])))
+              swarm.acquire("gpu").release(refused=True, reason="no time")
+          hold = swarm.query("status")["holds"][0]
+          say(hold["name"], hold["by"], hold["reason"])
     `);
+    await swarm.unhold({ resource: "gpu" });
     expect(printed).toEqual([
       ["WAGGLE_ACQUIRE_TIMED_OUT"],
       [1],
@@ -196,6 +202,8 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
       ["gpu", "agent", "429"],
       [true, 0],
       ["late"],
+      ...[[0], [0], [0]],
+      ["gpu", "refusals", "no time"],
     ]);
   });
 
@@ -221,6 +229,24 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
       [0, 120],
       ["WAGGLE_OVER_BUDGET"],
     ]);
+  });
+
+  it("puts the resource on hold before its slot is free where a handler names the resource", async () => {
+    const printed = await python(`
+      import waggledance as w
+      seen = []
+      def limited(task):
+          task.acquire("gpu")
+          seen.append(task.attempt)
+          if len(seen) == 1: raise w.Infrastructure("quota", retry_after=1, scope={"resource": "gpu"})
+          return "done"
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["of-gpu"], limited, id="of-gpu"):
+              say(swarm.submit("of-gpu").result(20))
+              mine = [e["type"] for e in swarm.events() if e.get("reportedBy") == "of-gpu" or e.get("agent") == "of-gpu"]
+              say(mine.index("HoldPlaced") < mine.index("SlotReleased"))
+    `);
+    expect(printed).toEqual([["done"], [true]]);
   });
 
   it("puts itself on hold where a quota refuses the work", async () => {

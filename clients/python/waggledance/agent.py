@@ -28,21 +28,24 @@ class Slot:
         """Starts the idle time anew: call it a few times per idle time. @returns whether the slots are held"""
         return self.agent.ask("touch", {"handle": self.handle})["state"] == "held"
 
-    def release(self, *, retry_after=None, reason=""):
-        """Idempotent. `retry_after`, seconds: the provider refused the work, and its resources go on hold before the slots are
-        free. What was reported counts also after the loss of the slots, and a refusal of a single resource also after the
-        release. @raises WaggleError when no leader answers"""
-        if self.released and retry_after is None:
+    def release(self, *, retry_after=None, refused=False, resource=None, reason=""):
+        """Idempotent. `retry_after`, seconds: the provider refused the work, and its resources (or `resource`) go on hold before
+        the slots are free. `refused=True`, without a time: the third refusal in a row places the hold. What was reported counts
+        also after the loss of the slots, and a refusal of one resource also after the release.
+        @raises WaggleError when no leader answers"""
+        refused = refused or retry_after is not None
+        if self.released and not refused:
             return
         is_first, self.released, held = not self.released, True, self.agent.slots.pop(self.handle, None)
         usage = self.usage if is_first else {}
         if self.attempt and is_first:
             used, usage = usage.get("usage", {}).get("tokens", self.expected), {}
             used is None or self.attempt.report_tokens(used)
-        refused = {} if retry_after is None else {"forMs": round(retry_after * 1000), "reason": reason[:1024]}
-        if refused and len(set(self.resources)) == 1:
-            refused["resource"] = self.resources[0]  # a leader forgets the resources of a lease that ended
-        report = {**usage, **({"refused": refused} if refused else {})}
+        if resource is None and len(set(self.resources)) == 1:
+            resource = self.resources[0]  # a leader forgets the resources of a lease that ended
+        time = {} if retry_after is None else {"forMs": round(retry_after * 1000)}
+        refusal = {**time, "reason": reason[:1024], **({} if resource is None else {"resource": resource})}
+        report = {**usage, **({"refused": refusal} if refused else {})}
         if not held and refused:
             report = {"usage": {"tokens": 0}, **report}  # the end of the lease settled its tokens
         if held or report and not self.agent.ended.is_set():

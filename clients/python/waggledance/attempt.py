@@ -123,8 +123,14 @@ class Attempt:
             report = {"outcome": "failed", "error": (str(error) or repr(error))[:1024]}
         if self.aborted.is_set() and report["outcome"] != "completed":
             report = {"outcome": "revoked"}
+        hold = report.get("hold", {})
+        resource = hold.get("scope", {}).get("resource") if isinstance(hold.get("scope"), dict) else None
         for slot in self.slots:
-            slot.release()
+            if resource not in slot.resources or slot.released:
+                slot.release()
+            else:  # the hold is placed before the slot is free
+                seconds = hold["forMs"] / 1000 if "forMs" in hold else None
+                slot.release(refused=True, retry_after=seconds, resource=resource, reason=report["error"])
         self.flush()
         return {**self.name, "token": self.assignment["token"], **report, **({} if self.tokens is None else {"tokens": self.tokens})}
 
