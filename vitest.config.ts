@@ -22,6 +22,7 @@ export const longSuites = [
   "test/adapters/a2a.test.ts",
   "test/journal/nats-cluster.test.ts",
   "test/broker/life.test.ts",
+  "test/bench/scripts-help.test.ts",
   "test/chaos/main.test.ts",
   "test/dashboard/verb.test.ts",
   "test/dashboard/browser/pages.test.ts",

@@ -1,6 +1,7 @@
 // Flags of `npm run bench:planner`, and its requirements. Not here: the measurements (planner.ts).
 
 import { parseArgs } from "node:util";
+import { type Read, refusing } from "./harness/refusing.ts";
 import type { Sizes } from "./loaded-swarm.ts";
 
 export interface PlannerFlags {
@@ -25,12 +26,20 @@ export const sizesMeasured: Readonly<Record<keyof Sizes, readonly number[]>> = {
   projects: [10, 100],
 };
 
-export const usage =
-  "usage: npm run bench:planner -- [--all | --required | --only AGENTS/USERS/QUEUED/PROJECTS] [--repetitions N] [--json]";
+export const usage = `npm run bench:planner -- [options]
 
-/** @returns the flags, or a sentence about the wrong flag */
-export function readFlags(argv: readonly string[]): PlannerFlags | string {
-  try {
+  --all            every combination of sizes
+  --required       only the corners with a requirement
+  --only AGENTS/USERS/QUEUED/PROJECTS
+                   one combination of ${sizesText()}
+  --repetitions N  repetitions of each figure, from 1 to 9999 (default 5)
+  --json           one object with all figures
+
+Exits 1 if a requirement is not met.`;
+
+/** @returns the flags, "help", or a sentence about the wrong flag */
+export function readFlags(argv: readonly string[]): Read<PlannerFlags> {
+  return refusing(() => {
     const { values } = parseArgs({
       args: [...argv],
       options: {
@@ -39,18 +48,17 @@ export function readFlags(argv: readonly string[]): PlannerFlags | string {
         json: { type: "boolean", default: false },
         repetitions: { type: "string", default: "5" },
         only: { type: "string" },
+        help: { type: "boolean", short: "h", default: false },
       },
     });
-    const { repetitions, only, ...rest } = values;
+    const { repetitions, only, help, ...rest } = values;
+    if (help) return "help";
     if (!/^[1-9]\d{0,3}$/.test(repetitions))
-      return `--repetitions is a number from 1 to 9999, not '${repetitions}'`;
+      return { refused: `--repetitions is a number from 1 to 9999, not '${repetitions}'` };
     if (only === undefined) return { ...rest, repetitions: Number(repetitions) };
-    if (!isMeasured(only)) return `--only is one combination of ${sizesText()}, not '${only}'`;
+    if (!isMeasured(only)) return { refused: `--only is one combination of ${sizesText()}, not '${only}'` };
     return { ...rest, repetitions: Number(repetitions), only };
-  } catch (error) {
-    if (error instanceof TypeError && "code" in error) return error.message.split(". ")[0] ?? error.message;
-    throw error;
-  }
+  });
 }
 
 function isMeasured(only: string): boolean {

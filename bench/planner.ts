@@ -12,6 +12,7 @@
 
 import { cpus } from "node:os";
 import { Presets, SingleBar } from "cli-progress";
+import { flagsOrExitCode } from "./harness/refusing.ts";
 import { median, quantile } from "./harness/statistics.ts";
 import { LoadedSwarm, payloadBytes, type Sizes } from "./loaded-swarm.ts";
 import {
@@ -177,11 +178,8 @@ function shown({ median, min, max }: Figure): string {
 }
 
 function main(): number {
-  const flags = readFlags(process.argv.slice(2));
-  if (typeof flags === "string") {
-    console.error(`${flags}\n${usage}`);
-    return 2;
-  }
+  const flags = flagsOrExitCode(readFlags(process.argv.slice(2)), usage);
+  if (typeof flags === "number") return flags;
   const { repetitions } = flags;
   const chosen = chosenSizes(flags);
   const bar = new SingleBar(

@@ -13,25 +13,34 @@ import { parseArgs } from "node:util";
 import { connect, type Swarm } from "waggledance";
 import { limits } from "../src/limits.ts";
 import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts";
+import { readFlags } from "../test/support/script-flags.ts";
 import { Children, stopAtSignals } from "./harness/children.ts";
 import { startCoordinator } from "./harness/coordinator.ts";
 import { processorMs } from "./harness/processor.ts";
 import { median, quantile } from "./harness/statistics.ts";
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "7" },
-    /** Seconds of a round with the flood, and as many without. */
-    seconds: { type: "string", default: "5" },
-    /** Messages a second. */
-    rate: { type: "string", default: "10000" },
-    /** The flood: progress, heartbeat, join, result, release. */
-    verb: { type: "string", default: "progress" },
-    /** Tasks of the others a second. */
-    tasks: { type: "string", default: "200" },
-    require: { type: "string", default: "2" },
-  },
-});
+const USAGE = `npm run bench:progress-flood -- [--rounds N] [--seconds N] [--rate N] [--verb VERB] [--tasks N] [--require RATIO]
+
+  --rounds   rounds (default 7)
+  --seconds  seconds of a round with the flood, and as many without (default 5)
+  --rate     messages of the flood per second (default 10000)
+  --verb     the flood: progress, heartbeat, join, result or release (default progress)
+  --tasks    tasks of other users per second (default 200)
+  --require  largest median ratio of p99 (default 2)`;
+
+const { values } = readFlags(USAGE, () =>
+  parseArgs({
+    options: {
+      rounds: { type: "string", default: "7" },
+      seconds: { type: "string", default: "5" },
+      rate: { type: "string", default: "10000" },
+      verb: { type: "string", default: "progress" },
+      tasks: { type: "string", default: "200" },
+      require: { type: "string", default: "2" },
+      help: { type: "boolean", default: false },
+    },
+  }),
+);
 const seconds = Number(values.seconds);
 
 /** A second of tasks at a steady rate, whether or not those before have ended. @returns each one's time, ms */

@@ -27,6 +27,7 @@ import { limits } from "../src/limits.ts";
 import { Planner } from "../src/scheduling/planner.ts";
 import type { SwarmState } from "../src/state/state.ts";
 import { findNatsServers, startNatsServer } from "../test/support/nats-server.ts";
+import { readFlags } from "../test/support/script-flags.ts";
 import { join as joins, submit } from "../test/support/turns.ts";
 import { LoadedSwarm } from "./loaded-swarm.ts";
 
@@ -217,9 +218,24 @@ function mebibytes(bytes: number): string {
   return (bytes / 1024 ** 2).toFixed(0);
 }
 
-const { values } = parseArgs({
-  options: { tasks: { type: "string" }, events: { type: "string" }, store: { type: "string" } },
-});
+const USAGE = `npm run bench:restart -- [--tasks N] [--events N] [--store file|nats]
+
+  --tasks   live tasks in the base (default: 100,000 and then 1,000,000)
+  --events  events in the segment (default ${required.events})
+  --store   only this store (default: both)
+
+Exits 1 if a requirement is not met.`;
+
+const { values } = readFlags(USAGE, () =>
+  parseArgs({
+    options: {
+      tasks: { type: "string" },
+      events: { type: "string" },
+      store: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  }),
+);
 const taskCounts = values.tasks === undefined ? [100_000, 1_000_000] : [Number(values.tasks)];
 const events = Number(values.events ?? required.events);
 const openers = { file: openFiles, nats: openStreams };

@@ -13,6 +13,7 @@ import { parseArgs } from "node:util";
 import { decodeState } from "../src/core/snapshot/decode.ts";
 import { encodeState } from "../src/core/snapshot/encode.ts";
 import type { SwarmState } from "../src/state/state.ts";
+import { readFlags } from "../test/support/script-flags.ts";
 import { LoadedSwarm } from "./loaded-swarm.ts";
 
 const smallCount = 100_000;
@@ -135,7 +136,13 @@ function shown({ seconds, cpuSeconds }: Time): string {
   return `${seconds.toFixed(2)} s (${cpuSeconds.toFixed(2)} s of processor time)`;
 }
 
-const { values } = parseArgs({ options: { tasks: { type: "string" } } });
+const USAGE = `npm run bench:snapshot -- [--tasks N]
+
+  --tasks  live tasks of the state (default: 100,000 and then 1,000,000)`;
+
+const { values } = readFlags(USAGE, () =>
+  parseArgs({ options: { tasks: { type: "string" }, help: { type: "boolean", default: false } } }),
+);
 const chosen = values.tasks === undefined ? taskCounts : [Number(values.tasks)];
 if (!chosen.every((tasks) => Number.isSafeInteger(tasks) && tasks > 0)) {
   console.error("--tasks takes a whole number above 0");

@@ -5,6 +5,7 @@
 
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
+import { readFlags } from "../test/support/script-flags.ts";
 
 interface Stage {
   readonly name: string;
@@ -43,11 +44,24 @@ function run(stage: Stage): Outcome {
   return { stage, passed: status === 0, seconds: ((performance.now() - startedAt) / 1000).toFixed(1) };
 }
 
+const USAGE = `npm run check -- [STAGE…] [--skip STAGE]…
+
+Runs all stages, or the named ones: ${stages.map(({ name }) => name).join(", ")}.
+
+  --skip  leave a stage out; repeatable
+
+Exits 1 if a stage fails; the later stages run all the same.`;
+
 function chosenStages(): readonly Stage[] {
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: { skip: { type: "string", multiple: true, default: [] } },
-  });
+  const { positionals, values } = readFlags(USAGE, () =>
+    parseArgs({
+      allowPositionals: true,
+      options: {
+        skip: { type: "string", multiple: true, default: [] },
+        help: { type: "boolean", default: false },
+      },
+    }),
+  );
   const known = stages.map(({ name }) => name);
   const unknown = [...positionals, ...values.skip].filter((name) => !known.includes(name));
   if (unknown.length > 0) {

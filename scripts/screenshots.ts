@@ -6,17 +6,27 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import type { Page } from "playwright-core";
 import { type Look, openPage, startBrowser } from "../test/dashboard/browser/browser.ts";
 import { type LivelySwarm, startLivelySwarm } from "../test/dashboard/browser/lively-swarm.ts";
 import { findNatsServers } from "../test/support/nats-server.ts";
+import { readFlags } from "../test/support/script-flags.ts";
 
 /** Long enough for a shape in the charts. */
 const WARM_UP_MS = 40_000;
 /** From the first figures to drawn charts. */
 const SETTLE_MS = 1_500;
 
-const [folder] = process.argv.slice(2);
+const USAGE = `npm run screenshots -- [FOLDER]
+
+Without a folder: the pictures of the README, in docs/images. With a folder: every page in both themes, 400 and
+1,400 px wide. Needs chromium and a nats-server; takes some minutes.`;
+
+const { positionals } = readFlags(USAGE, () =>
+  parseArgs({ allowPositionals: true, options: { help: { type: "boolean", default: false } } }),
+);
+const [folder] = positionals;
 const images = fileURLToPath(new URL("../docs/images", import.meta.url));
 
 const [server] = findNatsServers();

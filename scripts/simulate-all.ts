@@ -13,20 +13,33 @@ import { scenarios } from "../src/sim/policy/scenarios.ts";
 import { runAll } from "../src/sim/policy/seed-threads.ts";
 import { type RuleReport, type RunRequest, reportsOf, runsOf } from "../src/sim/policy/simulate.ts";
 import { parseTrace } from "../src/sim/policy/trace-file.ts";
+import { readFlags } from "../test/support/script-flags.ts";
 import { pictured } from "./results/notes.ts";
 import { resultsPage } from "./results/page.ts";
 
 const TRACE = "../shared/data/azure-llm-conv-2023.csv";
 const ALPHA = 0.25;
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string", default: "20" },
-    out: { type: "string", default: "docs" },
-    trace: { type: "string" },
-    only: { type: "string", multiple: true },
-  },
-});
+const USAGE = `npm run simulate:all -- [--seeds N] [--out FOLDER] [--trace FILE] [--only SCENARIO]…
+
+  --seeds  seeds of each scenario, from 0 on (default 20)
+  --out    folder of results.md and its pictures (default docs)
+  --trace  requests of a real service, as CSV (default ${TRACE}, if present)
+  --only   only this scenario; repeatable: ${scenarios.map(({ name }) => name).join(", ")}
+
+Exits 1 if a requirement does not hold.`;
+
+const { values } = readFlags(USAGE, () =>
+  parseArgs({
+    options: {
+      seeds: { type: "string", default: "20" },
+      out: { type: "string", default: "docs" },
+      trace: { type: "string" },
+      only: { type: "string", multiple: true },
+      help: { type: "boolean", default: false },
+    },
+  }),
+);
 const seeds = Array.from({ length: Number(values.seeds) }, (_, seed) => seed);
 const traceFile = values.trace ?? (existsSync(TRACE) ? TRACE : undefined);
 const trace = traceFile === undefined ? undefined : parseTrace(await readFile(traceFile, "utf8"));

@@ -10,16 +10,31 @@ import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { readFlags } from "../test/support/script-flags.ts";
 
 const supported = ["20", "22", "24"];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const frameworks = join(root, "test", "adapters");
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { node: { type: "string", multiple: true, default: supported }, install: { type: "boolean" } },
-});
+const USAGE = `npm run test:adapters -- [--node VERSION]… [--install] [FILE…]
+
+  --node     version of Node: ${supported.join(", ")}; repeatable (default: all)
+  --install  only install what the tests and examples/adapters/ need
+
+Examples:
+  npm run test:adapters -- --node 20 test/adapters/frameworks/ai.test.ts`;
+
+const { values, positionals } = readFlags(USAGE, () =>
+  parseArgs({
+    allowPositionals: true,
+    options: {
+      node: { type: "string", multiple: true, default: supported },
+      install: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  }),
+);
 const unknown = values.node.filter((version) => !supported.includes(version));
 if (unknown.length > 0) {
   console.error(`--node: Node ${unknown.join(", ")} is not supported; there are ${supported.join(", ")}`);
@@ -27,7 +42,7 @@ if (unknown.length > 0) {
 }
 
 installFrameworks();
-if (values.install !== true) {
+if (!values.install) {
   run("the types of the tests", join(root, "node_modules", ".bin", "tsc"), "--noEmit", "-p", frameworks);
   for (const version of values.node) test(version);
 }

@@ -8,6 +8,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { readFlags } from "../support/script-flags.ts";
 
 interface Mutant {
   readonly name: string;
@@ -206,7 +208,14 @@ function isNoticed(folder: string, test: string): boolean {
   return status !== 0;
 }
 
-const [word = ""] = process.argv.slice(2);
+const USAGE = `npm run test:security-mutants -- [WORD]
+
+Runs all mutants, or those with the word in their name. Takes minutes. Exits 1 if no test notices a mutant.`;
+
+const { positionals } = readFlags(USAGE, () =>
+  parseArgs({ allowPositionals: true, options: { help: { type: "boolean", default: false } } }),
+);
+const [word = ""] = positionals;
 const wanted = mutants.filter(({ name }) => name.includes(word));
 const folder = copied();
 try {
