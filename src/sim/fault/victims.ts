@@ -137,11 +137,15 @@ export class SwarmVictims implements Victims {
     this.#habitat.occurrences.note("segment-lost");
   }
 
-  /** Only readers notice, so a standby rereads the journal. */
+  /**
+   * Only readers notice, so a standby rereads the journal. Inside the fault model the segment is not sealed: the standby
+   * that sealed it may be the only holder of batches in flight.
+   */
   flipBit(): void {
     const stream = this.#loseableStream();
     const standby = this.#coordinators.find(({ isLeading }) => !isLeading);
     if (stream === undefined || standby === undefined) return;
+    if (!this.#isOutside && this.#truth.isSealed) return;
     const seq = stream.lastSeq - 1;
     if (seq <= this.#openedSeq(stream)) return;
     stream.flipBit(seq);

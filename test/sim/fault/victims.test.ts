@@ -99,6 +99,15 @@ describe("a loss of the store", () => {
     for (const [name] of losses) expect(habitat.occurrences.counts()).not.toHaveProperty(name);
   });
 
+  it("bit-flipped does not strike a sealed segment: the restarted standby may be the next leader", () => {
+    const subject = habitat.subjects.segmentSealed(truth.segment);
+    habitat.jetStream.handle(subject, new Uint8Array(), {}, () => undefined);
+    const before = sessions();
+    victims.flipBit();
+    expect([truth.isSealed, truth.isWhole, sessions()]).toEqual([true, true, before]);
+    expect(habitat.occurrences.counts()).not.toHaveProperty("bit-flipped");
+  });
+
   it.each(losses)("%s strikes again once a standby has read on", async (name, lose) => {
     const cut = standby();
     setReach(cut, lost);
