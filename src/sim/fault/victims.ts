@@ -138,8 +138,8 @@ export class SwarmVictims implements Victims {
   }
 
   /**
-   * Only readers notice, so a standby rereads the journal. Inside the fault model the segment is not sealed: the standby
-   * that sealed it may be the only holder of batches in flight.
+   * Only readers notice, so a standby rereads the journal. Inside the fault model the segment is not sealed: the
+   * standby that sealed it may be the only holder of batches in flight.
    */
   flipBit(): void {
     const stream = this.#loseableStream();
