@@ -661,6 +661,8 @@ export const limits = {
   statusKindsShown: 3,
   /** Queues in the summary of waiting tasks: the head must fit a screen. */
   statusReasonsMax: 3,
+  /** Of the reason of a hold in `status`: the head has a line per hold. */
+  statusReasonCharactersMax: 100,
   /** Bottlenecks that `status` shows, the worst first. */
   bottlenecksShownMax: 5,
 

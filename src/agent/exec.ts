@@ -46,7 +46,7 @@ export interface ExecOptions {
    *  `WAGGLE_TASK_ID`, `WAGGLE_ATTEMPT`, `WAGGLE_KIND`, `WAGGLE_PROJECT`, `WAGGLE_USER`, `WAGGLE_RUN`, and
    *  `WAGGLE_TOKENS_FD` (always 4). For a task with a trace also `TRACEPARENT` and `TRACESTATE`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** What exit code 75 with a time puts on hold. Default `agent`. */
+  /** What exit code 75 puts on hold. Default `agent`. */
   readonly holdScope?: HoldScopeOption;
 }
 

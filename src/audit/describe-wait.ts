@@ -4,7 +4,7 @@
 import { unreachable } from "../assert.ts";
 import type { TaskObstacle, TaskWait } from "../protocol/explain-schemas.ts";
 import { labelFlags, needsWords } from "../state/needs.ts";
-import { counted, duration } from "./describe.ts";
+import { counted, duration, whyOnHold } from "./describe.ts";
 
 /** How instants are written. */
 type TimeText = (at: number) => string;
@@ -200,12 +200,7 @@ function holdText(
   timeText: TimeText,
 ): string {
   const whom = on === "type" ? `All \`${name}\` agents are` : `Agent ${name} is`;
-  const why =
-    by === "operator"
-      ? " (set by an operator)"
-      : hold === undefined
-        ? ""
-        : ` (${hold.replaceAll(/\s+/g, " ")})`;
+  const why = by === undefined && hold === undefined ? "" : ` (${whyOnHold({ by, reason: hold })})`;
   const end = until === undefined ? "until the probe under way succeeds" : `until ${timeText(until)}`;
   const able = on === "type" ? `; ${counted(agents, "agent")} of them would serve this task` : "";
   return `${whom} on hold ${end}${why}${able}: the next task then is the probe; \`waggle unhold ${on} ${name}\` ends the hold now`;

@@ -4,7 +4,7 @@
 import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
 import type { BareEvent, BareTaskSpec, EventOf, ResultDigest } from "../state/event.ts";
 import type { Grant } from "../state/grant.ts";
-import type { HoldTarget } from "../state/hold.ts";
+import type { HoldBasis, HoldTarget } from "../state/hold.ts";
 import { needsText, valuesText } from "../state/needs.ts";
 import type { CandidateTerms, ExceededBudgets, Receipt, SlotReceipt, TurnBases } from "../state/receipt.ts";
 import { refOf } from "../state/task-rows.ts";
@@ -214,6 +214,20 @@ export function grantText(grant: Grant): string {
     ([field, value]) => `${field} ${Array.isArray(value) ? value.join(",") || "none" : String(value)}`,
   );
   return parts.length === 0 ? "unbounded" : parts.join(" ");
+}
+
+/** Why a hold is in force, for one line of text. */
+export function whyOnHold({
+  by,
+  reason,
+}: {
+  readonly by?: HoldBasis | undefined;
+  readonly reason?: string | undefined;
+}): string {
+  if (by === "operator") return "set by an operator";
+  const said = reason?.replaceAll(/\s+/g, " ");
+  if (by !== "refusals") return said ?? "work was refused";
+  return `refusals in a row without a time${said === undefined ? "" : `, the last: ${said}`}`;
 }
 
 function holdReason({ by, reason, reportedBy }: EventOf<"HoldPlaced">): string {

@@ -5,7 +5,7 @@
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { labelFlags, meetsNeeds, needsWords } from "../state/needs.ts";
-import { counted, duration, targetText } from "./describe.ts";
+import { counted, duration, targetText, whyOnHold } from "./describe.ts";
 
 /** `flow`: do tasks move? `execution`: do attempts succeed? `liveness`: is everybody there? */
 export type HealthArea = "flow" | "execution" | "liveness";
@@ -318,10 +318,9 @@ function onHold(holds: NonNullable<StatusResponse["holds"]>, at: number): readon
   return lasting.map(({ on, name, until, since, phase, by, reason }) => {
     const end =
       phase === "held" ? `for ${duration(Math.max(0, until - at))} more` : "until its probe is not refused";
-    const why = by === "operator" ? "an operator set it" : (reason ?? "it was refused");
     return {
       ...({ area: "execution", rule: "on-hold", level: by === "operator" ? "note" : "attention" } as const),
-      text: `${targetText({ on, name })} ${on === "type" ? "are" : "is"} on hold ${end}: ${why}`,
+      text: `${targetText({ on, name })} ${on === "type" ? "are" : "is"} on hold ${end}: ${whyOnHold({ by, reason })}`,
       evidence: { on, name, until, since, phase, by },
       next: `waggle unhold ${on} ${name}`,
     };

@@ -92,7 +92,8 @@ export function agentCommand(program: Program): Command {
     )
     .option(
       "--hold-scope <scope>",
-      "what a refusal with a time puts on hold: agent, type, or resource:NAME. Default agent",
+      "what a refusal puts on hold (exit code 75, status 429 or 503): agent, type, or resource:NAME. " +
+        "Default agent, and without a time its type if several of its agents are refused",
       holdScopeIn,
     )
     .option(
@@ -119,12 +120,14 @@ const examples = `
 --exec runs the command once per attempt: payload on standard input, result on standard output.
 Exit code 0: completed, 65: invalid input, 75: infrastructure, any other code: failed.
 The command gets PATH, HOME, LANG, TMPDIR and WAGGLE_… of this environment, and what --env names.
-With code 75 and "retry-after: 30" as the last line of its output, the agent is on hold for 30 s.
+With code 75 and "retry-after: 30" as the last line of its output, the agent is on hold for 30 s;
+without a time after three refusals in a row, for 5 s and then longer.
 
 --http posts the payload to the URL once per attempt. 2xx: completed, 400 and 422: invalid input,
 429, 502–504 and no answer: infrastructure, any other status: failed. An answer that breaks off
 uses up an attempt. For a task with --max-attempts 1, a request that was sent whole and gets no
-answer uses up the attempt, too. 429 and 503 with Retry-After put the agent on hold until then.
+answer uses up the attempt, too. 429 and 503 with Retry-After or x-ratelimit-reset… put the agent on
+hold until then; without a time as --exec does.
 
 --mcp calls the tool once per attempt: the payload is a JSON object with the tool's arguments, the
 content is the result. Refused arguments: invalid input; an error of the tool: failed. A server that

@@ -123,7 +123,7 @@ const decisions: Readonly<Record<Receipt["decidedBy"], string>> = {
   "longest-idle": "equal scores, longest idle",
   joined: "first idle agent in order of joining",
   id: "equal scores, first by id",
-  probe: "probed after a suspension",
+  probe: "the probe after a suspension or a hold",
 };
 
 function reasons({ turn, decidedBy, feasible, ineligible, waiting, waitedMs }: Receipt): string {

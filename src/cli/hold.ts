@@ -86,9 +86,10 @@ function hold(context: VerbContext, on: HoldScope, name: string, flags: Flags): 
 function unhold(context: VerbContext, on: HoldScope, name: string): Promise<ExitCode> {
   return withSwarm(context, async (swarm) => {
     const { changed, term, idx } = await ask(context, (options) => swarm.unhold(targetOf(on, name), options));
-    context.output.datum(
-      { on, name, changed, term, idx },
-      () => `${targetText({ on, name })} ${changed ? "no longer on hold" : "not on hold before"}`,
+    context.output.datum({ on, name, changed, term, idx }, () =>
+      changed
+        ? `${targetText({ on, name })} no longer on hold`
+        : `no hold was on ${on} ${name}; nothing changed`,
     );
     return exitCodes.ok;
   });

@@ -1,6 +1,7 @@
 // `waggle resource set|remove|list|show`: slots, waiting requests and α of a shared resource.
 
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { whyOnHold } from "../audit/describe.ts";
 import type { ResourcePatch } from "../core/settings-patch.ts";
 import { WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -70,8 +71,7 @@ function holdText(
   { until, phase, by, reason }: Pick<Hold, "until" | "phase"> & Partial<Pick<Hold, "by" | "reason">>,
   { asStarted }: Pick<Output, "asStarted">,
 ): string {
-  const said = by === "operator" ? "set by an operator" : reason;
-  const why = said === undefined ? "" : `: ${said}`;
+  const why = by === undefined ? "" : `: ${whyOnHold({ by, reason })}`;
   const end = asStarted(`waggle unhold resource ${name}`);
   if (phase === "held")
     return `on hold until ${new Date(until).toISOString()}${why}\nno slot is granted until then; \`${end}\` ends the hold now`;

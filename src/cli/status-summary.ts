@@ -1,8 +1,9 @@
 // The head of `waggle status`: agents, waiting tasks, and why tasks do not run; then leader and journal. Not here:
 // the tables (status-view.ts).
 
-import { duration, targetText } from "../audit/describe.ts";
+import { duration, targetText, whyOnHold } from "../audit/describe.ts";
 import { isSuspended, isUsedUp, mayHoldTasks, servesKind } from "../audit/health.ts";
+import { headOf } from "../cut-text.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { meetsNeeds, needsText } from "../state/needs.ts";
@@ -114,12 +115,13 @@ function waitingLines(status: StatusResponse): string[] {
   return lines;
 }
 
-/** `all claude agents on hold until 14:30:00`. */
+/** `all claude agents on hold until 14:30:00 (set by an operator): …`. */
 function holdLines({ holds = [] }: StatusResponse): string[] {
   const lasting = holds.filter(({ phase }) => phase !== "due");
-  const lines = lasting.slice(0, limits.statusReasonsMax).map(({ on, name, until, phase }) => {
+  const lines = lasting.slice(0, limits.statusReasonsMax).map(({ on, name, until, phase, by, reason }) => {
     const end = phase === "held" ? `until ${formatTime(until)}` : "until its probe is not refused";
-    return `${printable(targetText({ on, name }))} on hold ${end}: ends earlier with \`waggle unhold ${on} ${printable(name)}\``;
+    const why = headOf(whyOnHold({ by, reason }), limits.statusReasonCharactersMax);
+    return `${printable(targetText({ on, name }))} on hold ${end} (${printable(why)}): \`waggle unhold ${on} ${printable(name)}\` ends the hold now`;
   });
   const more = lasting.length - lines.length;
   return more > 0 ? [...lines, `and ${counted(more, "hold")} more`] : lines;

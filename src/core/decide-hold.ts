@@ -6,7 +6,13 @@ import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Event, HoldEndReason } from "../state/event.ts";
 import type { HoldProbe, HoldTarget, Refusal, SlotRefusal } from "../state/hold.ts";
-import { findHold, holdsProbedBy, holdsProbedByLease, judgingAttempt } from "../state/hold-rows.ts";
+import {
+  findHold,
+  holdsDueForAttempts,
+  holdsProbedBy,
+  holdsProbedByLease,
+  judgingAttempt,
+} from "../state/hold-rows.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
 import type { HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
@@ -38,7 +44,8 @@ function untilAt(
 
 /** The ends of the holds that an attempt probed. @param attempt still open, and not refused */
 export function endsOfProbed(state: SwarmState, attempt: OpenAttempt): readonly Event[] {
-  return holdsProbedBy(state, attempt).map((hold) => ended(hold, "probed"));
+  const probed = [...holdsProbedBy(state, attempt), ...holdsDueForAttempts(state, attempt)];
+  return probed.map((hold) => ended(hold, "probed"));
 }
 
 /** The ends of the holds that a released slot lease probed. @param lease still held @param refused not to be ended */

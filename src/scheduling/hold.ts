@@ -45,6 +45,18 @@ export function verdictOnRefusal(
   refusal: Refusal & { readonly error: string },
   at: Instant,
 ): RefusalVerdict {
+  const verdict = ruleOn(state, attempt, refusal, at);
+  const byAttempt = (hold: HoldPlaced) =>
+    hold.on === "resource" ? { ...hold, byAttempt: true as const } : hold;
+  return { ...verdict, holds: verdict.holds.map(byAttempt) };
+}
+
+function ruleOn(
+  state: SwarmState,
+  attempt: OpenAttempt,
+  refusal: Refusal & { readonly error: string },
+  at: Instant,
+): RefusalVerdict {
   const said = { reportedBy: attempt.agent, ...(refusal.error === "" ? {} : { reason: refusal.error }) };
   if (refusal.until !== undefined) return verdictWithTime(state, attempt, refusal, refusal.until, said);
   const guess = (target: HoldTarget, step: number) => guessed(target, step, at, said);
@@ -56,27 +68,42 @@ export function verdictOnRefusal(
     return { class: "refused", retryAt, holds };
   }
   const targets = countingTargets(state, attempt, refusal.on);
-  const current = holdOver(state, attempt, targets);
-  if (current !== undefined) return { class: "refused", ...retryAtEndOf(current), holds: [] };
+  const [resource] = targets.filter(({ on }) => on === "resource");
+  const current = resource === undefined ? undefined : findHold(state, resource);
+  if (current !== undefined) return refusedBy(current, guess, at);
+  if (
+    resource === undefined &&
+    holdsOn(state, { id: attempt.agent, agentType: attempt.agentType }).length > 0
+  )
+    return { class: "refused", holds: [] };
   const target = targets.find((each) => exceedsRow(state, each, refusalOfAttempt(attempt)));
   if (target === undefined) return counted;
   const hold = guess(target, 1);
   return { class: "refused", ...retryAtEndOf(hold), holds: [hold] };
 }
 
-function holdOver(
-  state: SwarmState,
-  { agent, agentType }: OpenAttempt,
-  targets: readonly HoldTarget[],
-): HoldRow | undefined {
-  const resource = targets.find(({ on }) => on === "resource");
-  return resource === undefined ? holdsOn(state, { id: agent, agentType })[0] : findHold(state, resource);
+/** The verdict of a refused attempt on the resource of a hold that the attempt does not probe. An attempt may use the
+ *  resource without a slot: then it is the probe of an elapsed hold. */
+function refusedBy(
+  hold: HoldRow,
+  guess: (target: HoldTarget, step: number) => HoldPlaced,
+  at: Instant,
+): RefusalVerdict {
+  switch (phaseOf(hold)) {
+    case "held":
+      return { class: "refused", ...retryAtEndOf(hold), holds: [] };
+    case "due": {
+      const renewed = guess(hold, (hold.step ?? 0) + 1);
+      return { class: "refused", ...retryAtEndOf(renewed), holds: [renewed] };
+    }
+    case "probing":
+      return { class: "refused", retryAt: (at + limits.retryBackoffMs) as Instant, holds: [] };
+  }
 }
 
 /** No other agent has another resource of this name, so the task waits for the end of the hold. */
-function retryAtEndOf(hold: HoldRow | HoldPlaced): { readonly retryAt?: Instant } {
-  const isOver = "timer" in hold && phaseOf(hold) !== "held";
-  return hold.on === "resource" && !isOver ? { retryAt: hold.until } : {};
+function retryAtEndOf({ on, until }: HoldRow | HoldPlaced): { readonly retryAt?: Instant } {
+  return on === "resource" ? { retryAt: until } : {};
 }
 
 function verdictWithTime(

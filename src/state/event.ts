@@ -371,6 +371,8 @@ export type Event =
       readonly step?: number;
       /** The agent whose report placed the hold. */
       readonly reportedBy?: AgentId;
+      /** Of a resource: an attempt reported the refusal, perhaps without a slot. */
+      readonly byAttempt?: true;
       /** For people: the error of the refused attempt. */
       readonly reason?: string;
       /** The slot lease whose refusal was reported after its end. Absent: an event that follows reports the refusal. */

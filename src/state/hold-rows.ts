@@ -10,7 +10,7 @@ import type { AgentRow, HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from ".
 import { startTimer, stopTimer } from "./task-rows.ts";
 
 export function placeHold(state: SwarmState, event: EventOf<"HoldPlaced">, at: Instant): void {
-  const { on, name, until, by, step, reason } = event;
+  const { on, name, until, by, step, reason, reportedBy, byAttempt } = event;
   assert(until > at, `the hold on ${on} ${name} ends in the future`);
   const holds = state.holds[on];
   const known = holds.get(name);
@@ -23,6 +23,7 @@ export function placeHold(state: SwarmState, event: EventOf<"HoldPlaced">, at: I
     by,
     step,
     reason,
+    attemptsOf: byAttempt === true ? reportedBy : undefined,
     timer: undefined,
     probe: undefined,
     changedAt: 0,
@@ -98,6 +99,12 @@ export function holdsProbedBy(state: SwarmState, attempt: OpenAttempt): readonly
   if (!holdsWork(state) && holds.resource.size === 0) return none;
   const work = holdsOn(state, { id: attempt.agent, agentType: attempt.agentType });
   return [...work, ...holds.resource.values()].filter(({ probe }) => isProbe(probe, attempt));
+}
+
+/** The elapsed holds of resources that refused attempts of the agent, while no slot probes them. */
+export function holdsDueForAttempts({ holds }: SwarmState, { agent }: OpenAttempt): readonly HoldRow[] {
+  if (holds.resource.size === 0) return none;
+  return [...holds.resource.values()].filter((hold) => hold.attemptsOf === agent && phaseOf(hold) === "due");
 }
 
 function isProbe(probe: HoldProbe | undefined, { agent, number }: OpenAttempt): boolean {

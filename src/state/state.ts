@@ -387,6 +387,8 @@ export interface HoldRow {
   /** Successive holds whose time is a guess, from 1; the time doubles with each. Absent where a time was given. */
   readonly step: number | undefined;
   readonly reason: string | undefined;
+  /** Of a resource that refused an attempt of this agent, perhaps without a slot: its attempts are probes, too. */
+  readonly attemptsOf: AgentId | undefined;
   /** Absent once the hold's time is over. */
   timer: Timer | undefined;
   /** The probe under way. */

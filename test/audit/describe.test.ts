@@ -1,7 +1,7 @@
 // The line of text for each type of event.
 
 import { describe, expect, it } from "vitest";
-import { describe as describeEvent, describeReceipt, duration } from "../../src/audit/describe.ts";
+import { describe as describeEvent, describeReceipt, duration, whyOnHold } from "../../src/audit/describe.ts";
 import { agentId, instant, kind } from "../../src/ids.ts";
 import type { Event } from "../../src/state/event.ts";
 import { aReceipt, aSpec, samples } from "./event-factory.ts";
@@ -90,4 +90,14 @@ it.each([
   [5_400_000, "1.5 h"],
 ])("%d ms is %s", (ms, text) => {
   expect(duration(ms)).toBe(text);
+});
+
+it.each([
+  [{ by: "operator" }, "set by an operator"],
+  [{ by: "agent" }, "work was refused"],
+  [{ by: "agent", reason: "quota\nused up" }, "quota used up"],
+  [{ by: "refusals" }, "refusals in a row without a time"],
+  [{ by: "refusals", reason: "429" }, "refusals in a row without a time, the last: 429"],
+] as const)("a hold %j is explained by: %s", (hold, text) => {
+  expect(whyOnHold(hold)).toBe(text);
 });

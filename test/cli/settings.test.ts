@@ -391,7 +391,7 @@ it("a hold: placed, changed, shown in status and health, and ended", async () =>
   const at = "2100-01-01T00:00:00Z";
   expect(await transcript("unhold type claude", "hold agent nobody --for 10m", "hold type claude")).toBe(
     `$ waggle unhold type claude
-all claude agents not on hold before
+no hold was on type claude; nothing changed
 $ waggle hold agent nobody --for 10m
 error WAGGLE_INVALID_VALUE: name: there is no agent nobody
 exit 2
@@ -402,7 +402,9 @@ exit 2
   );
   const placed = JSON.parse((await waggle("hold type claude --for 10m --json")).stdout);
   expect(placed).toMatchObject({ on: "type", name: "claude", changed: true });
-  expect((await waggle("status")).stdout).toContain("all claude agents on hold until");
+  expect((await waggle("status")).stdout).toMatch(
+    /all claude agents on hold until [\d:.]+ \(set by an operator\)/,
+  );
   expect((await waggle("health")).stdout).toMatch(
     /all claude agents are on hold for 1\d min more|on hold for/,
   );

@@ -152,6 +152,38 @@ describe("refused attempts that name a resource", () => {
     expect(turns.agent("w1").online && turns.state.refusalsInARow.agent.size).toBe(0);
   });
 
+  it("probe the elapsed hold where no slot does: refused they renew it, and not refused they end it", () => {
+    const turns = working();
+    const tasks = ["t1", "t2", "t3"];
+    turns.turn(...tasks.map((id) => submit({ id: taskId(id) })));
+    turns.turn(...tasks.map((id) => turns.report(id, ofGpt)));
+    const hold = () => findHold(turns.state, { on: "resource", name: "gpt" });
+    const passToEnd = () => {
+      while (hold()?.timer !== undefined) turns.passToDue();
+    };
+    passToEnd();
+    turns.turn(turns.report("t3", ofGpt));
+    expect(turns.last("HoldPlaced")).toMatchObject({ step: 2, byAttempt: true });
+    expect(turns.last("AttemptFailed").retryAt).toBe(turns.at + 2 * limits.holdBackoffMs);
+    passToEnd();
+    const restored = decodeState(encodeState(turns.state));
+    expect(fingerprint(restored)).toBe(fingerprint(turns.state));
+    turns.turn(turns.report("t3", done));
+    expect(turns.last("HoldEnded")).toMatchObject({ on: "resource", name: "gpt", reason: "probed" });
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
+  it("wait a moment while a slot probes the hold", () => {
+    const turns = working();
+    turns.turn(submit({ id: taskId("t1") }));
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 }, acquire("a1-0", "gpt"));
+    turns.passToDue();
+    expect(turns.holders("gpt")).toEqual(["a1-0"]);
+    turns.turn(turns.report("t1", ofGpt));
+    expect(turns.last("AttemptFailed").retryAt).toBe(turns.at + limits.retryBackoffMs);
+    expect(turns.task("t1")).toMatchObject({ refusals: 1, infrastructureFailures: 0 });
+  });
+
   it("count once together with the slots that they held", () => {
     const turns = working();
     turns.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2") }));

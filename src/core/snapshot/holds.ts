@@ -50,6 +50,7 @@ export class HoldReader {
       by: fields.oneOf("by", bases),
       step: fields.optionalWhole("step", { min: 1 }),
       reason: fields.optionalText("reason"),
+      attemptsOf: fields.optionalText("attemptsOf"),
       timer: undefined,
       probe: fields.optionalWithin("probe", (probe) => this.#probe(on, probe)),
       changedAt: 0,
