@@ -29,9 +29,11 @@ export function describeObstacle(
     case "project-paused":
       return `Project ${obstacle.project} is paused: none of its tasks is assigned until \`waggle resume ${obstacle.project}\``;
     case "not-before":
-      return obstacle.isRetry
-        ? `An attempt failed: the next attempt starts no earlier than ${timeText(obstacle.until)}`
-        : `Not due before ${timeText(obstacle.until)}, as its submitter asked`;
+      return obstacle.resource !== undefined
+        ? resourceHoldText(obstacle, obstacle.resource, timeText)
+        : obstacle.isRetry
+          ? `An attempt failed: the next attempt starts no earlier than ${timeText(obstacle.until)}`
+          : `Not due before ${timeText(obstacle.until)}, as its submitter asked`;
     case "no-agent-serves-kind":
       return kindText(obstacle, wait);
     case "no-agent-has-role":
@@ -193,6 +195,15 @@ function rateText(
   const whom = `${counted(agents, "agent")} of it would serve this task`;
   const opens = opensAt === undefined ? "" : `from ${timeText(opensAt)} again, or `;
   return `Agents of type ${type} have used up their rate, ${sum}; ${whom}: ${opens}\`waggle rate set ${type} --window ${window} --tokens N\` allows more`;
+}
+
+function resourceHoldText(
+  { until, hold, by }: Extract<TaskObstacle, { reason: "not-before" }>,
+  resource: string,
+  timeText: TimeText,
+): string {
+  const why = whyOnHold({ by, reason: hold });
+  return `An attempt was refused, and resource ${resource} is on hold (${why}): the next attempt starts no earlier than ${timeText(until)}; \`waggle unhold resource ${resource}\` ends the hold now`;
 }
 
 function holdText(

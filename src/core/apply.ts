@@ -222,7 +222,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "HoldElapsed":
       return elapseHold(state, event);
     case "HoldEnded":
-      return endHold(state, event);
+      return endHold(state, event, context.at);
     case "SwarmPaused":
     case "SwarmResumed":
       state.isPaused = event.type === "SwarmPaused";

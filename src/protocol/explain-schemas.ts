@@ -57,7 +57,16 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
   }),
   z.object({ reason: z.literal("swarm-paused") }),
   z.object({ reason: z.literal("project-paused"), project: z.string() }),
-  z.object({ reason: z.literal("not-before"), until: z.number(), isRetry: z.boolean() }),
+  z.object({
+    reason: z.literal("not-before"),
+    until: z.number(),
+    isRetry: z.boolean(),
+    /** A refused task waits for the end of this resource's hold. */
+    resource: z.string().optional(),
+    /** The reason of the hold. */
+    hold: z.string().optional(),
+    by: z.enum(["agent", "refusals", "operator"]).optional(),
+  }),
   z.object({
     reason: z.literal("no-agent-serves-kind"),
     kind: z.string(),

@@ -9,7 +9,7 @@ import type { AgentId, Instant, Kind, ProjectId, TaskId, UserId } from "../ids.t
 import { limits } from "../limits.ts";
 import { preferredAgent } from "../state/affinity-rows.ts";
 import type { HoldBasis } from "../state/hold.ts";
-import { phaseOf } from "../state/hold-rows.ts";
+import { phaseOf, waitsFor } from "../state/hold-rows.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { meetsNeeds, type Needs, unmetNeeds } from "../state/needs.ts";
 import { usedOf } from "../state/rate.ts";
@@ -79,8 +79,14 @@ export type Obstacle =
   | Simple<"journal-tight", JournalFacts>
   | Simple<"swarm-paused", object>
   | Simple<"project-paused", { project: ProjectId }>
-  /** `isRetry`: the task pauses after a failed attempt; else the submitter set a not-before. */
-  | Simple<"not-before", { until: Instant; isRetry: boolean }>
+  /**
+   * `isRetry`: the task pauses after a failed attempt; else the submitter set a not-before. `resource`: the task waits
+   * for the end of this resource's hold. `hold`: the reason of the hold.
+   */
+  | Simple<
+      "not-before",
+      { until: Instant; isRetry: boolean; resource?: string; hold?: string; by?: HoldBasis }
+    >
   /**
    * `offline`, `draining`: agents that would serve the kind. `nearMisses`: served kinds with a similar name, when no
    * agent serves the kind and the submitter named it.
@@ -311,7 +317,17 @@ class WaitingTask {
     const { releaseTimer, attempt, spec } = this.#row;
     const until = releaseTimer?.dueAt ?? this.#at;
     const isRetry = attempt > 0 && until !== spec.notBefore;
-    return [{ reason: "not-before", until, isRetry }, ...this.#heldBack(), ...this.#unserved];
+    const hold = this.#holdAwaited();
+    return [{ reason: "not-before", until, isRetry, ...hold }, ...this.#heldBack(), ...this.#unserved];
+  }
+
+  #holdAwaited(): { readonly resource?: string; readonly hold?: string; readonly by?: HoldBasis } {
+    for (const hold of this.#state.holds.resource.values()) {
+      const { name: resource, by, reason } = hold;
+      if (waitsFor(hold, this.#row))
+        return { resource, by, ...(reason === undefined ? {} : { hold: reason }) };
+    }
+    return {};
   }
 
   #untilAssigned(): Obstacle[] {

@@ -4,9 +4,10 @@
 
 import { assert } from "../assert.ts";
 import type { Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
 import type { EventOf } from "./event.ts";
 import type { HoldPhase, HoldProbe, HoldTarget } from "./hold.ts";
-import type { AgentRow, HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "./state.ts";
+import type { AgentRow, HoldRow, OpenAttempt, SlotLeaseRow, SwarmState, TaskRow } from "./state.ts";
 import { startTimer, stopTimer } from "./task-rows.ts";
 
 export function placeHold(state: SwarmState, event: EventOf<"HoldPlaced">, at: Instant): void {
@@ -14,6 +15,7 @@ export function placeHold(state: SwarmState, event: EventOf<"HoldPlaced">, at: I
   assert(until > at, `the hold on ${on} ${name} ends in the future`);
   const holds = state.holds[on];
   const known = holds.get(name);
+  if (known !== undefined && by === "operator") moveWaiting(state, known, until);
   if (known?.timer !== undefined) stopTimer(state, known.timer);
   const hold: HoldRow = {
     on,
@@ -42,9 +44,31 @@ export function elapseHold(state: SwarmState, event: EventOf<"HoldElapsed">): vo
   noteChange(state, hold);
 }
 
-export function endHold(state: SwarmState, event: EventOf<"HoldEnded">): void {
-  assert(findHold(state, event) !== undefined, `${event.on} ${event.name} is on hold`);
+export function endHold(state: SwarmState, event: EventOf<"HoldEnded">, at: Instant): void {
+  const hold = findHold(state, event);
+  assert(hold !== undefined, `${event.on} ${event.name} is on hold`);
+  if (event.reason === "operator") moveWaiting(state, hold, at);
   dropHold(state, event);
+}
+
+/** Whether a task waits for the end of a resource's hold, or as long after it as the task of a refused probe. */
+export function waitsFor(hold: HoldRow, { releaseTimer, refusals, spec }: TaskRow): boolean {
+  if (hold.on !== "resource" || hold.timer === undefined || refusals === 0) return false;
+  if (releaseTimer === undefined || releaseTimer.dueAt === spec.notBefore) return false;
+  const longerMs = releaseTimer.dueAt - hold.until;
+  return longerMs === 0 || longerMs === limits.retryBackoffMs;
+}
+
+/** An operator ends a hold at another instant: the tasks that wait for its end follow. */
+function moveWaiting(state: SwarmState, hold: HoldRow, until: Instant): void {
+  if (hold.on !== "resource" || hold.timer === undefined) return;
+  for (const task of state.taskById.values()) {
+    const { releaseTimer } = task;
+    if (releaseTimer === undefined || !waitsFor(hold, task)) continue;
+    stopTimer(state, releaseTimer);
+    const dueAt = (until + releaseTimer.dueAt - hold.until) as Instant;
+    task.releaseTimer = startTimer(state, dueAt, { kind: "release", task });
+  }
 }
 
 /** The target is removed from the state, and its hold and refusals with it. */

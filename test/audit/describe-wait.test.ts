@@ -26,6 +26,17 @@ it("a used up rate: its type, the sum, until when, and what raises it", () => {
   );
 });
 
+it("a pause after an attempt: until when, and the hold of the resource that refused the attempt", () => {
+  const pause = { reason: "not-before", until: 5, isRetry: true } as const;
+  expect(describeObstacle(pause, { agents: [] }, noon)).toBe(
+    "An attempt failed: the next attempt starts no earlier than noon",
+  );
+  const held = { ...pause, resource: "gpt-4o", hold: "429", by: "refusals" } as const;
+  expect(describeObstacle(held, { agents: [] }, noon)).toBe(
+    "An attempt was refused, and resource gpt-4o is on hold (refusals in a row without a time, the last: 429): the next attempt starts no earlier than noon; `waggle unhold resource gpt-4o` ends the hold now",
+  );
+});
+
 it("a nearly full journal: how full, and the remedy", () => {
   const tight = { reason: "journal-tight", bytes: 939, bytesMax: 1_000 } as const;
   expect(describeObstacle({ ...tight, remedy: "buy a disk" }, { agents: [] })).toMatch(

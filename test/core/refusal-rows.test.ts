@@ -5,8 +5,9 @@ import type { CommandOf, ReportedOutcome } from "../../src/core/command.ts";
 import { checkInvariants } from "../../src/core/invariants.ts";
 import { decodeState } from "../../src/core/snapshot/decode.ts";
 import { encodeState } from "../../src/core/snapshot/encode.ts";
-import { agentId, resourceName, taskId } from "../../src/ids.ts";
+import { agentId, instant, resourceName, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import { explainWait } from "../../src/scheduling/explain.ts";
 import { findHold } from "../../src/state/hold-rows.ts";
 import { fingerprint } from "../support/fingerprint.ts";
 import { acquire, lapse, release, SlotTurns } from "../support/slots.ts";
@@ -206,6 +207,52 @@ describe("refused attempts that name a resource", () => {
     expect(refusals(turns)).toBe(1);
     turns.turn(turns.report("t2", done));
     expect(refusals(turns)).toBe(0);
+  });
+});
+
+describe("tasks that wait for the hold of a resource", () => {
+  /** The first was refused for a minute, and the second has a later start of its own. */
+  function refused(): SlotTurns {
+    const turns = working();
+    turns.turn(
+      submit({ id: taskId("t1") }),
+      submit({ id: taskId("t2"), notBefore: instant(turns.at + 90_000) }),
+    );
+    turns.turn(
+      turns.report("t1", {
+        kind: "infrastructure",
+        error: "quota",
+        refusal: { on: { resource: gpt }, forMs: 60_000 },
+      }),
+    );
+    return turns;
+  }
+
+  const dueAt = (turns: SlotTurns, task: string) => turns.task(task).releaseTimer?.dueAt ?? 0;
+
+  it("are explained by the hold", () => {
+    const turns = refused();
+    const { obstacles } = explainWait(turns.state, turns.task("t1"), { at: turns.at });
+    const until = turns.at + 60_000;
+    expect(obstacles).toEqual([
+      { reason: "not-before", until, isRetry: true, resource: "gpt", hold: "quota", by: "agent" },
+    ]);
+    const later = explainWait(turns.state, turns.task("t2"), { at: turns.at });
+    expect(later.obstacles).toMatchObject([{ reason: "not-before", isRetry: false }]);
+    expect(later.obstacles[0]).not.toHaveProperty("resource");
+  });
+
+  it("follow an operator who ends it, or changes its time", () => {
+    const turns = refused();
+    const later = dueAt(turns, "t2");
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 5_000 });
+    expect(dueAt(turns, "t1")).toBe(turns.at + 5_000);
+    turns.turn({ type: "EndHold", on: "resource", name: "gpt" });
+    turns.pass(1);
+    turns.turn();
+    expect(turns.task("t1").state).toBe("assigned");
+    expect(dueAt(turns, "t2")).toBe(later);
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
   });
 });
 
