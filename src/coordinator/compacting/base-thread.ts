@@ -9,7 +9,6 @@ import { openFileJournalReader } from "../../journal/file/reader.ts";
 import type { AppendOutcome, Journal, JournalReader } from "../../journal/journal.ts";
 import { openNatsJournal } from "../../journal/nats.ts";
 import { copyOf, errorOf, type JournalPlace } from "../../journal/thread-values.ts";
-import { lowerThreadPriority } from "../../thread-priority.ts";
 import { makeNextSegment } from "./make-next-segment.ts";
 import type { Answer, Question, ThreadOrder, ThreadWord } from "./thread-base-maker.ts";
 
@@ -94,5 +93,4 @@ function writtenByAsking(reader: JournalReader, ask: Ask): Journal {
 }
 
 assert(parentPort !== null, "this file is the entry of a thread");
-lowerThreadPriority(10); // a base can wait a while, and must end before the journal is full
 await main(parentPort, workerData);
