@@ -126,7 +126,8 @@ export class ModelCalls {
     // A provider charges nothing for a call that it refused.
     if (refusal !== undefined) lease.note({ inputTokens: 0, outputTokens: 0 });
     if (refusal?.status === 429) return this.#usedUp(lease, refusal, error) ?? error;
-    lease.end({ partial: refusal === undefined });
+    // Without a status the provider has not answered.
+    lease.end(refusal === undefined ? { partial: true, unanswered: !lease.isAnswered } : {});
     return error;
   }
 
@@ -220,6 +221,7 @@ export class Lease {
   readonly #letGo: (() => void)[];
   #usage: TokenUsage = {};
   #isOver = false;
+  #isAnswered = false;
 
   constructor(of: {
     readonly slot: Slot;
@@ -248,6 +250,11 @@ export class Lease {
     return this.#isOver;
   }
 
+  /** The provider took the call: it sent an answer, or the beginning of one. */
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
   /** Adds what a provider reports. */
   note(usage: TokenUsage | undefined, add = laterUsage): void {
     if (usage !== undefined) this.#usage = add(this.#usage, usage);
@@ -260,12 +267,15 @@ export class Lease {
 
   /** Reports the tokens, and releases the slot. Without a report, the estimate is charged. Idempotent.
    *  @param partial the call was cut off, so more tokens may have been used
+   *  @param unanswered the provider did not answer: nothing is known about its quota
    *  @param refused the quota is used up: the resource is put on hold */
   end({
     partial = false,
+    unanswered = false,
     refused,
   }: {
     readonly partial?: boolean;
+    readonly unanswered?: boolean;
     readonly refused?: RefusedSlot;
   } = {}): void {
     if (this.#isOver) return;
@@ -273,13 +283,13 @@ export class Lease {
     for (const letGo of this.#letGo) letGo();
     if (Object.keys(this.#usage).length > 0)
       this.#slot.report({ ...this.#usage, ...(partial ? { partial } : {}) });
-    void this.#slot.release(refused === undefined ? {} : { refused });
+    void this.#slot.release(refused === undefined ? { unanswered } : { refused });
   }
 
   /** Ends the lease before the call has ended, and aborts the call. */
   stop(reason: unknown): void {
     if (this.#isOver) return;
-    this.end({ partial: true });
+    this.end({ partial: true, unanswered: !this.#isAnswered });
     this.#controller.abort(reason);
   }
 
@@ -305,6 +315,7 @@ export class Lease {
       };
       Promise.resolve(work).then(
         (result) => {
+          this.#isAnswered = true;
           settled(result);
           resolve(result);
         },

@@ -142,6 +142,7 @@ export interface SlotLeaseReport {
   readonly handle: string;
   readonly usage?: SlotUsage;
   readonly refused?: SlotRefusalClaim;
+  readonly unanswered?: true;
 }
 
 /** From the agent to the session. */

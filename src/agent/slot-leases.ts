@@ -347,14 +347,15 @@ export class SlotLeases {
   }
 
   /** The provider's time runs from the report, and not from a message that is repeated. */
-  #toSend(report: DatedReport | undefined): Pick<SlotLeaseReport, "usage" | "refused"> {
-    const { usage, refused, at = 0 } = report ?? {};
+  #toSend(report: DatedReport | undefined): Omit<SlotLeaseReport, "handle"> {
+    const { usage, refused, unanswered, at = 0 } = report ?? {};
     const passedMs = Math.floor(this.#deps.clock.monotonicMs() - at);
     const forMs = refused?.forMs;
     const left = forMs === undefined ? refused : { ...refused, forMs: Math.max(0, forMs - passedMs) };
     return {
       ...(usage === undefined ? {} : { usage }),
       ...(left === undefined ? {} : { refused: left }),
+      ...(unanswered === undefined ? {} : { unanswered }),
     };
   }
 

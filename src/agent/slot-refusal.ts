@@ -8,12 +8,15 @@ import { limits } from "../limits.ts";
 import type { HoldClaim } from "../protocol/schemas.ts";
 import type { SlotRefusalClaim } from "../protocol/slot-schemas.ts";
 import { holdMs } from "./hold-options.ts";
-import { instant, type OptionRules, objectOf, readerOf, text } from "./options.ts";
+import { flag, instant, type OptionRules, objectOf, readerOf, text } from "./options.ts";
 
 export interface ReleaseOptions {
   /** The provider refused the work, such as with HTTP status 429. The resource is put on hold before its slot is free,
    *  so no waiting request runs into the same refusal. */
   readonly refused?: RefusedSlot;
+  /** The work was cut off before the provider answered, so the release says nothing about refusals. Default false: a
+   *  release without `refused` is a success of the resource. */
+  readonly unanswered?: boolean;
 }
 
 export interface RefusedSlot {
@@ -36,18 +39,30 @@ const refusedRules: OptionRules<RefusedSlot> = {
 };
 
 const readOptions = readerOf<ReleaseOptions>({
-  each: { refused: objectOf(refusedRules) },
+  each: { refused: objectOf(refusedRules), unanswered: flag },
   otherwise: { retryAfterMs: "refused", refusal: "refused", hold: "refused" },
   example: "{ refused: { retryAfterMs: 30_000 } }",
 });
 
+/** What a release says about the provider. */
+export interface ReleaseClaim {
+  readonly refused?: SlotRefusalClaim;
+  readonly unanswered?: true;
+}
+
 /** @param resources of the slot, if known @throws InvalidMessageError naming the option */
-export function readRefusal(
-  given: unknown,
-  resources: readonly string[] | undefined,
-): SlotRefusalClaim | undefined {
-  const { refused } = readOptions("release", given);
-  if (refused === undefined) return undefined;
+export function readRelease(given: unknown, resources: readonly string[] | undefined): ReleaseClaim {
+  const { refused, unanswered } = readOptions("release", given);
+  if (refused === undefined) return unanswered === true ? { unanswered } : {};
+  if (unanswered === true)
+    throw new InvalidMessageError("release: refused and unanswered exclude each other", {
+      field: "unanswered",
+    });
+  return { refused: refusalIn(refused, resources) };
+}
+
+/** @throws InvalidMessageError naming the option */
+function refusalIn(refused: RefusedSlot, resources: readonly string[] | undefined): SlotRefusalClaim {
   const { retryAfterMs, until, resource, reason } = refused;
   if (retryAfterMs !== undefined && until !== undefined)
     throw new InvalidMessageError("release: retryAfterMs and until exclude each other", { field: "until" });

@@ -26,7 +26,7 @@ import {
   readerOf,
   weightOfModel,
 } from "./options.ts";
-import { type ReleaseOptions, readRefusal } from "./slot-refusal.ts";
+import { type ReleaseClaim, type ReleaseOptions, readRelease } from "./slot-refusal.ts";
 import { addReport, type SlotReport } from "./slot-usage.ts";
 
 export interface AcquireOptions {
@@ -200,7 +200,7 @@ export class Slots {
   ): Promise<void> {
     const { handle, resources } = ticketIn(given);
     const usage = report === undefined ? undefined : addReport(undefined, report);
-    const refused = readRefusal(options, resources);
+    const claim = readRelease(options, resources);
     const held = this.#heldByHandle.get(handle);
     if (held !== undefined) {
       if (report !== undefined && !held.isReleased) held.report(report);
@@ -211,7 +211,7 @@ export class Slots {
     const order = {
       ...({ type: "release-handle", key, handle } as const),
       ...(usage === undefined ? {} : { usage }),
-      ...(refused === undefined ? {} : { refused }),
+      ...claim,
     };
     const error = await this.#heard(key, order);
     if (error !== undefined) throw errorOf(error);
@@ -257,14 +257,14 @@ export class Slots {
       ...(order.as === undefined ? {} : { as: order.as }),
       ...(attempt === undefined ? {} : { task: attempt.task }),
     };
-    const giveBack = async (usage: SlotUsage | undefined, refused: SlotRefusalClaim | undefined) => {
+    const giveBack = async (usage: SlotUsage | undefined, claim: ReleaseClaim) => {
       this.#heldByKey.delete(key);
       this.#heldByHandle.delete(handle);
       const used = usage?.tokens ?? tokens;
       if (used !== undefined) attempt?.charge(used);
       if (this.#isClosed) return;
       const isOwn = usage !== undefined && attempt === undefined;
-      const report = { handle, ...(isOwn ? { usage } : {}), ...(refused === undefined ? {} : { refused }) };
+      const report = { handle, ...(isOwn ? { usage } : {}), ...claim };
       await this.#heard(key, { type: "release", key, report });
     };
     const refuse = async (refused: SlotRefusalClaim) => {
@@ -319,7 +319,7 @@ function holderWithin(attempt: string, own: string | undefined): string {
 
 /** What a slot tells the session. */
 interface SlotEnds {
-  readonly giveBack: (usage: SlotUsage | undefined, refused: SlotRefusalClaim | undefined) => Promise<void>;
+  readonly giveBack: (usage: SlotUsage | undefined, claim: ReleaseClaim) => Promise<void>;
   /** After the end of the slot. @param refused names its resource */
   readonly refuse: (refused: SlotRefusalClaim) => Promise<void>;
 }
@@ -372,11 +372,12 @@ class HeldSlot implements Slot {
   }
 
   async release(options?: ReleaseOptions): Promise<void> {
-    const refused = readRefusal(options, this.resources);
+    const claim = readRelease(options, this.resources);
+    const { refused } = claim;
     const isLate = refused !== undefined && (this.isReleased || this.#lost.signal.aborted);
     if (this.#releasing === undefined) {
       this.#touches?.stop();
-      this.#releasing = this.#ends.giveBack(this.#usage, isLate ? undefined : refused);
+      this.#releasing = this.#ends.giveBack(this.#usage, isLate ? {} : claim);
     }
     if (isLate) this.#releasing = this.#refuseLate(this.#releasing, refused);
     return await this.#releasing;

@@ -15,7 +15,7 @@ import {
 import { Bundler } from "../agent/bundler.ts";
 import { argument, callback, flag, judged, objectOf, readerOf } from "../agent/options.ts";
 import type { PayloadCodec } from "../agent/payload-codec.ts";
-import { type ReleaseOptions, readRefusal } from "../agent/slot-refusal.ts";
+import { type ReleaseOptions, readRelease } from "../agent/slot-refusal.ts";
 import { addReport, type SlotReport } from "../agent/slot-usage.ts";
 import { type AcquireOptions, type Slot, type SlotTicket, ticketIn } from "../agent/slots.ts";
 import type { ResultValueOf, TypedKind } from "../agent/typed-kind.ts";
@@ -685,7 +685,7 @@ export class SwarmClient implements Swarm {
     const ticket = ticketIn(given);
     // before any wait for an agent or a leader
     if (report !== undefined) addReport(undefined, report);
-    readRefusal(options, ticket.resources);
+    readRelease(options, ticket.resources);
     await this.#slots.releaseHandle(given, report, options);
   }
 

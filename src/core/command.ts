@@ -198,6 +198,8 @@ export type Command =
       readonly usage?: SlotUse;
       /** The work under the slots was refused: the resources go on hold before the slots are free. */
       readonly refusal?: ReportedSlotRefusal;
+      /** Without a refusal: the provider has not answered, so the release is no success of the resources. */
+      readonly unanswered?: true;
     }
   /** Starts the idle time of held slots anew. */
   | {

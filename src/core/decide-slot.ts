@@ -31,7 +31,7 @@ import { ratesOf, tokensAtRelease, tokensLate } from "../state/slot-tokens.ts";
 import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import { hasRoomForProject } from "../state/task-rows.ts";
 import { isDeclared, rejectionBy } from "./admission.ts";
-import type { Command, ListedSlots, Reply, SlotCorrections } from "./command.ts";
+import type { Command, CommandOf, ListedSlots, Reply, SlotCorrections } from "./command.ts";
 import { endsOfOwnProbe, endsOfProbedLease, slotRefusalAt } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
 import { grantOf, refusalOfSlots } from "./grant-rules.ts";
@@ -102,7 +102,7 @@ export function decideIdle(slotLease: SlotLeaseRow): Event[] {
 
 export function decideRelease(
   state: SwarmState,
-  { agent, incarnation, handle, usage, refusal: said }: Extract<Command, { type: "ReleaseSlots" }>,
+  { agent, incarnation, handle, usage, refusal: said, unanswered }: CommandOf<"ReleaseSlots">,
   at: Instant,
 ): Decision {
   const slotLease = findSlotLease(state, agent, handle);
@@ -115,22 +115,29 @@ export function decideRelease(
   if (slotLease.incarnation !== incarnation) return answered({ kind: "session-over", agent });
   const events =
     slotLease.state === "held"
-      ? releasedBy(state, slotLease, { usage, refusal }, at)
+      ? releasedBy(state, slotLease, { usage, refusal, unanswered }, at)
       : [waitsEnded([slotLease], "aborted")];
   return { events, reply: { kind: "slot-released", handle, was: slotLease.state } };
+}
+
+interface ReleaseReport {
+  readonly usage: SlotUse | undefined;
+  readonly refusal: SlotRefusal | undefined;
+  readonly unanswered: true | undefined;
 }
 
 /** The holds first: nobody is granted slots of a refused resource that the release frees. */
 function releasedBy(
   state: SwarmState,
   slotLease: SlotLeaseRow,
-  { usage, refusal }: { readonly usage: SlotUse | undefined; readonly refusal: SlotRefusal | undefined },
+  { usage, refusal, unanswered }: ReleaseReport,
   at: Instant,
 ): Event[] {
   const holds = refusal === undefined ? [] : holdsOfRefusedSlots(state, slotLease, refusal, at);
   const refused = new Set(holds.map(({ name }) => name));
   const grant = grantOf(state, state.agentById.get(slotLease.agent));
   const release = released(slotLease, "released", usage, grant);
+  if (refusal === undefined && unanswered === true) return [{ ...release, unanswered }];
   return [
     ...holds,
     refusal === undefined ? release : { ...release, refusal },

@@ -592,7 +592,7 @@ function causeOfSlotEnd(
       return shrunkResource(state, event);
     default: {
       const [handle] = event.type === "SlotReleased" ? [event.handle] : event.handles;
-      const { usage, refusal } = event.type === "SlotReleased" ? event : {};
+      const { usage, refusal, unanswered } = event.type === "SlotReleased" ? event : {};
       if (handle === undefined) return undefined;
       return {
         type: "ReleaseSlots",
@@ -601,6 +601,7 @@ function causeOfSlotEnd(
         handle,
         ...(usage === undefined ? {} : { usage }),
         ...(refusal === undefined ? {} : { refusal }),
+        ...(unanswered === undefined ? {} : { unanswered }),
       };
     }
   }

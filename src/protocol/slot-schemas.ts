@@ -124,6 +124,12 @@ export const releaseRequestSchema = z.object({
     .describe(
       "the provider refused the work: its resources are put on hold before the slots are free. Also after the end of the lease",
     ),
+  unanswered: z
+    .literal(true)
+    .optional()
+    .describe(
+      "the work was cut off before the provider answered: the release is no success of its resources",
+    ),
 });
 
 /** Starts the idle time of a slot lease anew. */

@@ -435,6 +435,8 @@ export type Event =
       readonly usage?: SlotUse;
       /** The work was refused, as the holder reported. The holds that follow are placed before, in the same batch. */
       readonly refusal?: SlotRefusal;
+      /** The work was cut off before the provider answered: nothing is known about a refusal. */
+      readonly unanswered?: true;
     }
   /** The idle time of a held slot lease starts anew. */
   | {

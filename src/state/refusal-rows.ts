@@ -62,13 +62,13 @@ export function countRefusal(state: SwarmState, target: HoldTarget, refusal: Cou
   if (target.on === "type" && rows.size > limits.holdsMax && oldest !== undefined) rows.delete(oldest);
 }
 
-/** What a release says about its resources. Slots that were lost or taken back say nothing. */
+/** What a release says about its resources. Slots that were lost, taken back or cut off say nothing. */
 export function judgeRelease(
   state: SwarmState,
   lease: SlotLeaseRow,
-  { reason, refusal }: EventOf<"SlotReleased">,
+  { reason, refusal, unanswered }: EventOf<"SlotReleased">,
 ): void {
-  if (reason !== "released") return;
+  if (reason !== "released" || unanswered === true) return;
   if (refusal === undefined) return noteSuccess(state, lease);
   if (refusal.until !== undefined) return;
   for (const name of refusedOf(lease, refusal))

@@ -235,6 +235,28 @@ describe("a used up quota", () => {
     await swarm.unhold({ resource });
   });
 
+  it("is no longer in a row after an answer, and still after calls that were aborted before one", async () => {
+    const { calls: model, resource } = await calls();
+    const refusedCall = async () => await Promise.reject(refused({}));
+    const ask = async (send: () => Promise<string>) => await model.once(call, send, () => used).catch(String);
+    const abort = async () => {
+      const controller = new AbortController();
+      const asked = model.once({ ...call, signal: controller.signal }, hangs, () => used);
+      await expect.poll(async () => await slotsOf(resource)).toMatchObject({ inUse: 1 });
+      controller.abort();
+      await expect(asked).rejects.toThrow();
+    };
+    for (const _ of [1, 2]) await ask(refusedCall);
+    await ask(async () => await Promise.reject(Object.assign(new Error("bad"), { status: 400 })));
+    for (const _ of [1, 2]) await ask(refusedCall);
+    await abort();
+    await ask(async () => await Promise.reject(new Error("connection reset")));
+    expect((await slotsOf(resource))?.onHold).toBeUndefined();
+    await ask(refusedCall);
+    expect(await slotsOf(resource)).toMatchObject({ onHold: { phase: "held" } });
+    await swarm.unhold({ resource });
+  });
+
   it("without a time, told after the calls lost their slots, counts too", async () => {
     const { calls: model, resource } = await calls({ idleTimeoutMs: limits.slotIdleMsMin });
     await swarm.setResource(resource, { slots: 3 });

@@ -502,6 +502,7 @@ describe("a refused slot", () => {
       [{ refused: { retryAfterMs: -1 } }, "refused.retryAfterMs"],
       [{ refused: { retryAfterMs: 1, until: new Date() } }, "until"],
       [{ refused: { resource: "cpu" } }, "resource"],
+      [{ refused: {}, unanswered: true }, "unanswered"],
       [{ refused: 5 }, "refused"],
       [{ retryAfterMs: 5 }, "retryAfterMs"],
     ] as const)

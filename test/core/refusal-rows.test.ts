@@ -87,6 +87,23 @@ describe("refused slots", () => {
     expect(refusals(turns)).toBe(2);
   });
 
+  it("stay in a row after a release without an answer, which ends no hold either", () => {
+    const turns = working();
+    for (const handle of ["a1-0", "a1-1"]) call(turns, handle, {});
+    turns.turn(acquire("b1-0", "gpt"));
+    turns.turn({ ...release("b1-0"), unanswered: true });
+    expect(refusals(turns)).toBe(2);
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    turns.turn(acquire("a1-2", "gpt"), acquire("b1-1", "gpt"));
+    turns.passToDue();
+    const [probe = ""] = turns.holders("gpt");
+    turns.turn({ ...release(probe), unanswered: true });
+    expect(turns.all("HoldEnded")).toEqual([]);
+    expect(turns.holders("gpt"), "the next probe").toHaveLength(1);
+    expect(turns.holders("gpt")).not.toContain(probe);
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
   it("count at each resource that refused", () => {
     const turns = working();
     for (const handle of ["a1-0", "a1-1", "a1-2"]) {

@@ -160,6 +160,7 @@ export class SlotModel {
               handle: asked.handle,
               ...(detail % 3 === 0 ? { usage: { tokens: detail * 2 } } : {}),
               ...(detail % 4 === 0 ? { refusal: refusalOf(asked.resources, detail) } : {}),
+              ...(detail % 6 === 1 ? { unanswered: true } : {}),
             };
       }
       case "touch": {

@@ -59,7 +59,7 @@ export class SlotHandlers {
   release(agent: AgentId, message: Message): void {
     const request = this.#intake.read(message, (data) => decode(data, releaseRequestSchema));
     if (request === undefined) return;
-    const { incarnation, handle, usage, refused } = request.body;
+    const { incarnation, handle, usage, refused, unanswered } = request.body;
     const command: CommandOf<"ReleaseSlots"> = {
       type: "ReleaseSlots",
       agent,
@@ -67,6 +67,7 @@ export class SlotHandlers {
       handle,
       ...(usage === undefined ? {} : { usage: present(usage) }),
       ...(refused === undefined ? {} : { refusal: refusalIn(refused) }),
+      ...(unanswered === undefined ? {} : { unanswered }),
     };
     this.#decide(request.reply, command, releaseAnswer);
   }

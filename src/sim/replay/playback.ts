@@ -8,7 +8,7 @@
 // agent is no property of the task. Its next attempt takes its place, and a replay loses attempts with the agents that
 // leave. Attempts that the record never finished take the mean of their kind.
 
-import type { Command, CommandOf, Reply, ReportedSlotRefusal } from "../../core/command.ts";
+import type { Command, CommandOf, Reply } from "../../core/command.ts";
 import { decodeState } from "../../core/snapshot/decode.ts";
 import { Turn } from "../../core/step.ts";
 import { InvalidValueError } from "../../errors.ts";
@@ -27,13 +27,13 @@ import { digestOf } from "../../result-digest.ts";
 import { Planner } from "../../scheduling/planner.ts";
 import { Wake } from "../../scheduling/wake.ts";
 import { findOpen } from "../../state/agent-rows.ts";
-import type { Event, EventOf, SlotUse } from "../../state/event.ts";
+import type { Event, EventOf } from "../../state/event.ts";
 import { IndexedHeap } from "../../state/indexed-heap.ts";
 import { slotLeaseKey } from "../../state/slot-key.ts";
 import { slotLeasesOf } from "../../state/slot-rows.ts";
 import { type AgentRow, type OpenAttempt, runsTasks, type SwarmState } from "../../state/state.ts";
 import { Course } from "./course.ts";
-import type { RecordedAttempt, Recording } from "./recording.ts";
+import type { RecordedAttempt, RecordedLease, Recording } from "./recording.ts";
 import type { Variation } from "./variation.ts";
 
 export interface PlaybackResult {
@@ -457,9 +457,9 @@ export class Playback {
   }
 
   #holds(lease: Pick<EventOf<"SlotGranted">, "agent" | "incarnation" | "handle">, grantedAt: number): void {
-    const { holdMs, usage, refusal } = this.#recording.leaseByKey.get(slotLeaseKey(lease)) ?? {};
-    if (holdMs !== undefined)
-      this.#schedule(Math.max(grantedAt + holdMs, this.#at + 1), () => releaseOf(lease, usage, refusal));
+    const recorded = this.#recording.leaseByKey.get(slotLeaseKey(lease));
+    if (recorded?.holdMs !== undefined)
+      this.#schedule(Math.max(grantedAt + recorded.holdMs, this.#at + 1), () => releaseOf(lease, recorded));
   }
 
   /** A recorded request that was withdrawn is withdrawn after the same time, if it still waits. */
@@ -489,8 +489,7 @@ function identityOf({ agent, incarnation: of, project, task, attempt, token }: O
 
 function releaseOf(
   { agent, incarnation: of, handle }: Pick<EventOf<"SlotGranted">, "agent" | "incarnation" | "handle">,
-  usage?: SlotUse,
-  refusal?: ReportedSlotRefusal,
+  { usage, refusal, unanswered }: Partial<RecordedLease> = {},
 ): Command {
   return {
     type: "ReleaseSlots",
@@ -499,6 +498,7 @@ function releaseOf(
     handle,
     ...(usage === undefined ? {} : { usage }),
     ...(refusal === undefined ? {} : { refusal }),
+    ...(unanswered === undefined ? {} : { unanswered }),
   };
 }
 

@@ -62,6 +62,7 @@ export interface RecordedLease {
   usage: SlotUse | undefined;
   /** As reported with the release; the time relative to it. */
   refusal: ReportedSlotRefusal | undefined;
+  unanswered: true | undefined;
 }
 
 /** Means of a kind's completed attempts. */
@@ -289,11 +290,13 @@ export class Recorder {
     return attempt;
   }
 
-  #noteReleased({ agent, handle, usage, refusal }: EventOf<"SlotReleased">, at: Instant): void {
+  #noteReleased(event: EventOf<"SlotReleased">, at: Instant): void {
+    const { agent, handle, usage, refusal } = event;
     const row = findSlotLease(this.#state, agent, handle);
     const lease = this.#lease(agent, handle);
     lease.usage = usage;
     lease.refusal = relative(refusal, at);
+    lease.unanswered = event.unanswered;
     if (row?.grantedAt !== undefined) lease.holdMs = at - row.grantedAt;
   }
 
@@ -340,7 +343,13 @@ function relative<Kept extends { readonly until?: Instant }>(
 }
 
 function newLease(): RecordedLease {
-  return { holdMs: undefined, patienceMs: undefined, usage: undefined, refusal: undefined };
+  return {
+    holdMs: undefined,
+    patienceMs: undefined,
+    usage: undefined,
+    refusal: undefined,
+    unanswered: undefined,
+  };
 }
 
 /** Events that bring something from outside, whoever runs the tasks. */
