@@ -259,7 +259,8 @@ class CommandRun {
     const stdout = Buffer.concat(this.#stdout, this.#stdoutBytes).subarray(-limits.stderrTailBytes);
     for (const end of [this.#stderrTail, stdout]) {
       const seconds = RETRY_AFTER.exec(end.toString())?.[1];
-      if (seconds !== undefined) return { ...scope, retryAfterMs: Number(seconds) * 1_000 };
+      if (seconds !== undefined)
+        return { ...scope, retryAfterMs: Math.min(limits.holdMsMax, Number(seconds) * 1_000) };
     }
     return scope;
   }

@@ -173,6 +173,19 @@ describe("its exit says", () => {
     }
   });
 
+  it.each([
+    ["seconds", "echo retry-after: 3 >&2", { forMs: 3_000 }],
+    ["a fraction, on stdout", "echo out; echo Retry-After:0.5", { forMs: 500 }],
+    ["more than a hold lasts", "echo retry-after: 99999999999 >&2", { forMs: limits.holdMsMax }],
+    ["no number", "echo retry-after: soon >&2", {}],
+    ["less than nothing", "echo retry-after: -5 >&2", {}],
+    ["not in the last line", "echo retry-after: 3 >&2; echo bye >&2", {}],
+  ])("75 with a time: %s", async (_, command, hold) => {
+    const error = await run(`${command}; exit 75`).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ hold });
+    expect(Object.keys((error as InfrastructureError).hold)).toEqual(Object.keys(hold));
+  });
+
   it("the end of a long stderr, not its beginning", async () => {
     const error = await run("seq 1 20000 >&2; exit 1").catch((thrown: unknown) => thrown);
     expect((error as Error).message).toMatch(/20000$/);
