@@ -93,6 +93,7 @@ export function forgetRefusals(state: SwarmState, { agent, agentType, clears }: 
   const rows = state.refusalsInARow;
   if (rows.agent.size > 0) rows.agent.delete(agent);
   if (agentType !== undefined && rows.type.size > 0) rows.type.delete(agentType);
+  if (rows.resource.size === 0) return;
   for (const [name, row] of rows.resource) {
     const isOfAgent = row.some((refusal) => refusal.agent === agent && refusal.handle === undefined);
     if (isOfAgent || clears.includes(name as ResourceName)) rows.resource.delete(name);
