@@ -190,6 +190,7 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
           swarm.acquire("gpu").release()
           for n in range(3):
               say(len(swarm.query("status").get("holds", [])))
+              swarm.acquire("gpu").release(unanswered=True)
               swarm.acquire("gpu").release(refused=True, reason="no time")
           hold = swarm.query("status")["holds"][0]
           say(hold["name"], hold["by"], hold["reason"])

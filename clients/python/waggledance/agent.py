@@ -28,10 +28,11 @@ class Slot:
         """Starts the idle time anew: call it a few times per idle time. @returns whether the slots are held"""
         return self.agent.ask("touch", {"handle": self.handle})["state"] == "held"
 
-    def release(self, *, retry_after=None, refused=False, resource=None, reason=""):
+    def release(self, *, retry_after=None, refused=False, resource=None, reason="", unanswered=False):
         """Idempotent. `retry_after`, seconds: the provider refused the work, and its resources (or `resource`) go on hold before
         the slots are free. `refused=True`, without a time: the third refusal in a row places the hold. What was reported counts
-        also after the loss of the slots, and a refusal of one resource also after the release.
+        also after the loss of the slots, and a refusal of one resource also after the release. `unanswered=True`: the work was
+        cut off before the provider answered, so the release is no success.
         @raises WaggleError when no leader answers"""
         refused = refused or retry_after is not None
         if self.released and not refused:
@@ -43,9 +44,9 @@ class Slot:
             used is None or self.attempt.report_tokens(used)
         if resource is None and len(set(self.resources)) == 1:
             resource = self.resources[0]  # a leader forgets the resources of a lease that ended
-        time = {} if retry_after is None else {"forMs": round(retry_after * 1000)}
-        refusal = {**time, "reason": reason[:1024], **({} if resource is None else {"resource": resource})}
-        report = {**usage, **({"refused": refusal} if refused else {})}
+        wait = {} if retry_after is None else {"forMs": round(retry_after * 1000)}
+        refusal = {**wait, "reason": reason[:1024], **({} if resource is None else {"resource": resource})}
+        report = {**usage, **({"refused": refusal} if refused else {"unanswered": True} if unanswered else {})}
         if not held and refused:
             report = {"usage": {"tokens": 0}, **report}  # the end of the lease settled its tokens
         if held or report and not self.agent.ended.is_set():
