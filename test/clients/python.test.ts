@@ -133,6 +133,57 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     expect(printed).toEqual([["blue", "bo"], [false]]);
   });
 
+  it("reports whatever a handler raises, and names a time between now and seven days", async () => {
+    const printed = await python(`
+      import waggledance as w, sys, time
+      from waggledance.attempt import hold_ms
+      from waggledance.agent import told_again
+      def raises(task):
+          if task.attempt > 1: return "in the end"
+          if task.payload == "exit": sys.exit(1)
+          raise w.Infrastructure("429", retry_after=-0.02)
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["raises"], raises, id="raises", max_concurrent=2):
+              started = time.monotonic()
+              say(swarm.submit("raises", "exit").result(20), swarm.submit("raises", "past").result(20))
+              say(time.monotonic() - started < 10)
+      say(hold_ms(-0.02), hold_ms(1.5), hold_ms(10 * 86400))
+      report = {"project": "p", "task": "t", "attempt": 1, "token": "x", "outcome": "infrastructure", "error": "429"}
+      refused = lambda code: {"ok": False, "code": code, "message": "no"}
+      say(told_again(report, {"ok": True}), told_again(report, refused("WAGGLE_GONE")))
+      say(told_again({**report, "hold": {"forMs": -1}}, refused("WAGGLE_INVALID_MESSAGE")) == report)
+      say(told_again(report, refused("WAGGLE_INVALID_MESSAGE"))["outcome"])
+      say(told_again(report, refused("WAGGLE_BACKPRESSURE")) is report)
+    `);
+    expect(printed).toEqual([
+      ["in the end", "in the end"],
+      [true],
+      [0, 1500, 604_800_000],
+      [null, null],
+      [true],
+      ["failed"],
+      [true],
+    ]);
+  });
+
+  it("reports a result whose slots no leader takes back", async () => {
+    const printed = await python(`
+      import waggledance as w
+      from waggledance.agent import Slot
+      def unreachable(*_, **__): raise w.WaggleError("WAGGLE_NO_LEADER", "no leader answers")
+      def keeps(task):
+          task.acquire("gpu")
+          Slot.release = unreachable
+          return "done"
+      with w.connect(url, swarm="test") as swarm:
+          release = Slot.release
+          with swarm.agent(["keeps"], keeps, id="keeps"):
+              say(swarm.submit("keeps").result(20))
+              Slot.release = release
+    `);
+    expect(printed).toEqual([["done"]]);
+  });
+
   it("has no chunks of an attempt before the last", async () => {
     const printed = await python(`
       import waggledance as w

@@ -5,11 +5,26 @@ agent aborts what it runs, for another agent may have it. Assignments that arriv
 """
 import json, threading, time
 
-from .attempt import Attempt, key_of
+from .attempt import Attempt, hold_ms, key_of
 from .connection import WaggleError, error_of, fresh
 
 SAFE_SHARE = 0.8  # of a lease
 FOREVER = 1e9
+FINAL = {"WAGGLE_STALE_TOKEN", "WAGGLE_UNKNOWN_TASK", "WAGGLE_GONE", "WAGGLE_FENCED"}  # refusals of a result
+
+
+def told_again(report, answer):
+    """What to report in place of a report that the leader did not take. @returns None after a final answer"""
+    if answer["ok"] or answer["code"] in FINAL:
+        return None
+    if answer["code"] != "WAGGLE_INVALID_MESSAGE":
+        return report  # no verdict on the result
+    if "hold" in report:
+        return {name: each for name, each in report.items() if name != "hold"}
+    if report["outcome"] == "failed":
+        return None
+    names = {name: report[name] for name in ("project", "task", "attempt", "token")}
+    return {**names, "outcome": "failed", "error": f"the result was refused: {answer['message']}"[:1024]}
 
 
 class Slot:
@@ -44,7 +59,7 @@ class Slot:
             used is None or self.attempt.report_tokens(used)
         if resource is None and len(set(self.resources)) == 1:
             resource = self.resources[0]  # a leader forgets the resources of a lease that ended
-        wait = {} if retry_after is None else {"forMs": round(retry_after * 1000)}
+        wait = {} if retry_after is None else {"forMs": hold_ms(retry_after)}
         refusal = {**wait, "reason": reason[:1024], **({} if resource is None else {"resource": resource})}
         report = {**usage, **({"refused": refusal} if refused else {"unanswered": True} if unanswered else {})}
         if not held and refused:
@@ -183,17 +198,21 @@ class Agent:
             with self.lock:
                 batch = [(attempt, report) for attempt, report in self.reports if attempt.incarnation == self.incarnation][:256]
                 self.has_reports.clear()
+            answers = []
             try:
                 if batch:
-                    self.ask("result", {"results": [report for _, report in batch]}, FOREVER)
+                    answers = self.ask("result", {"results": [report for _, report in batch]}, FOREVER)["answers"]
             except WaggleError as error:
                 if error.code in ("WAGGLE_NO_LEADER", "WAGGLE_UNREACHABLE"):
                     continue  # of an earlier incarnation, or the agent ends
                 self.fail(error)
             with self.lock:
-                done = {id(attempt) for attempt, _ in batch}
-                self.reports = [each for each in self.reports if id(each[0]) not in done]
-                for attempt, _ in batch:
+                for (attempt, report), answer in zip(batch, answers):
+                    at = next(at for at, each in enumerate(self.reports) if each[0] is attempt)
+                    if again := told_again(report, answer):
+                        self.reports[at] = (attempt, again)
+                        continue
+                    del self.reports[at]
                     if self.held.get(attempt.key) is attempt:
                         del self.held[attempt.key]
 

@@ -5,6 +5,12 @@ from .connection import PAYLOAD_BYTES, WaggleError, decoded, encoded
 
 CHUNK_SECONDS = 0.05  # between two messages of chunks
 CHUNK_BYTES, CHUNKS_BYTES = 128 * 1024, 256 * 1024  # of one chunk; of several in one message, as JSON
+HOLD_MS = 7 * 24 * 3600 * 1000  # the longest hold
+
+
+def hold_ms(seconds):
+    """The wire's form of a time until a provider accepts work again: a past time is none left, a longer one is 7 days."""
+    return round(min(max(0.0, seconds * 1000), HOLD_MS))
 
 
 class InvalidInput(Exception):
@@ -19,7 +25,7 @@ class Infrastructure(Exception):
 
     def __init__(self, message="", retry_after=None, scope=None):
         super().__init__(message)
-        self.hold = {} if retry_after is None else {"forMs": round(retry_after * 1000)}
+        self.hold = {} if retry_after is None else {"forMs": hold_ms(retry_after)}
         self.hold.update({} if scope is None else {"scope": scope})
 
 
@@ -118,19 +124,22 @@ class Attempt:
         except InvalidInput as error:
             report = {"outcome": "invalid", "error": str(error)[:1024]}
         except Infrastructure as error:
-            report = {"outcome": "infrastructure", "error": str(error)[:1024], **({"hold": error.hold} if error.hold else {})}
-        except Exception as error:  # whatever a handler raises counts against the agent
+            report = {"outcome": "infrastructure", "error": str(error)[:1024], "hold": error.hold}
+        except BaseException as error:  # whatever a handler raises counts against the agent, sys.exit() too
             report = {"outcome": "failed", "error": (str(error) or repr(error))[:1024]}
         if self.aborted.is_set() and report["outcome"] != "completed":
             report = {"outcome": "revoked"}
         hold = report.get("hold", {})
         resource = hold.get("scope", {}).get("resource") if isinstance(hold.get("scope"), dict) else None
         for slot in self.slots:
-            if resource not in slot.resources or slot.released:
-                slot.release()
-            else:  # the hold is placed before the slot is free
+            refusal = {}
+            if resource in slot.resources and not slot.released:  # the hold is placed before the slot is free
                 seconds = hold["forMs"] / 1000 if "forMs" in hold else None
-                slot.release(refused=True, retry_after=seconds, resource=resource, reason=report["error"])
+                refusal = {"refused": True, "retry_after": seconds, "resource": resource, "reason": report["error"]}
+            try:
+                slot.release(**refusal)
+            except WaggleError:
+                pass  # no leader answers: heartbeats no longer list the slot, so the leader takes it back
         self.flush()
         return {**self.name, "token": self.assignment["token"], **report, **({} if self.tokens is None else {"tokens": self.tokens})}
 
