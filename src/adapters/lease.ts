@@ -260,9 +260,12 @@ export class Lease {
     if (usage !== undefined) this.#usage = add(this.#usage, usage);
   }
 
-  /** The provider is at work: renews the idle limit. */
+  /** The provider is at work: renews the idle limit. Aborts the call of a handler that has returned meanwhile. */
   touch(): void {
-    this.#slot.touch();
+    if (this.#isOver || this.#slot.touch()) return;
+    this.stop(
+      new WaggleError("WAGGLE_HANDLE_ENDED", `${this.model}: the handler returned before its call ended`),
+    );
   }
 
   /** Reports the tokens, and releases the slot. Without a report, the estimate is charged. Idempotent.
@@ -281,9 +284,19 @@ export class Lease {
     if (this.#isOver) return;
     this.#isOver = true;
     for (const letGo of this.#letGo) letGo();
-    if (Object.keys(this.#usage).length > 0)
-      this.#slot.report({ ...this.#usage, ...(partial ? { partial } : {}) });
+    this.#report(partial);
     void this.#slot.release(refused === undefined ? { unanswered } : { refused });
+  }
+
+  /** A provider's figures that no report permits are left out: the estimate is charged then. So are reports after the
+   *  end of an attempt, which released its slots. */
+  #report(partial: boolean): void {
+    if (Object.keys(this.#usage).length === 0) return;
+    try {
+      this.#slot.report({ ...this.#usage, ...(partial ? { partial } : {}) });
+    } catch (error) {
+      if (!(error instanceof WaggleError)) throw error;
+    }
   }
 
   /** Ends the lease before the call has ended, and aborts the call. */

@@ -82,6 +82,17 @@ describe("a call", () => {
     expect(await reportsOf(resource)).toEqual([{ tokens: 42, usage: undefined }]);
   });
 
+  it("with impossible tokens of the provider is charged the estimate, and costs nobody the answer", async () => {
+    const { calls: model, resource } = await calls({ tokens: 42 });
+    const answer = await model.once(
+      call,
+      async () => "an answer",
+      () => ({ inputTokens: 5_000_000_000 }),
+    );
+    expect(answer).toBe("an answer");
+    expect(await reportsOf(resource)).toEqual([{ tokens: 42, usage: undefined }]);
+  });
+
   it("that the provider refuses is charged nothing", async () => {
     const { calls: model, resource } = await calls();
     const refused = Object.assign(new Error("overloaded"), { status: 529 });
@@ -210,6 +221,37 @@ it("a cancelled attempt aborts its call, and releases", async () => {
   await swarm.cancel(task.id);
   await aborted.opened;
   expect(await reportsOf(resource)).toEqual([{ tokens: undefined, usage: undefined }]);
+  await agent.drain();
+});
+
+it("a stream that runs when its handler has returned is cut off, and the reader gets the reason", async () => {
+  const { calls: model, resource } = await calls();
+  const goesOn = new Gate();
+  const aborted = new Gate();
+  let reader: ReadableStreamDefaultReader<string> | undefined;
+  async function* send(signal: AbortSignal) {
+    signal.addEventListener("abort", aborted.open);
+    yield "first";
+    await goesOn.opened;
+    yield "second";
+    await hangs();
+  }
+  const agent = await swarm.agent({
+    kinds: ["returns"],
+    handler: async () => {
+      reader = (await model.stream(call, send, { usageOf: () => used })).getReader();
+      return (await reader.read()).value;
+    },
+  });
+  await (await swarm.submit({ kind: "returns" })).result();
+  goesOn.open();
+  await aborted.opened;
+  await expect(
+    (async () => {
+      while ((await reader?.read())?.done !== true);
+    })(),
+  ).rejects.toMatchObject({ code: "WAGGLE_HANDLE_ENDED" });
+  expect(await slotsOf(resource)).toMatchObject({ inUse: 0 });
   await agent.drain();
 });
 
