@@ -1,5 +1,5 @@
 // The options with which a handler's error asks for a hold, and their form on the wire. A wrong option never costs the
-// attempt: the report then asks for no time, and the agent's log names the option (runner.ts).
+// attempt: the report then asks for no time, keeps a right scope, and the agent's log names the option (runner.ts).
 
 import * as z from "zod";
 import { InvalidValueError, messageOf } from "../errors.ts";
@@ -51,8 +51,13 @@ export function askedHold(given: unknown): AskedHold {
     return { hold: claimOf(readOptions("InfrastructureError", given)), wrong: undefined };
   } catch (error) {
     const wrong = error instanceof InvalidValueError ? error : new InvalidValueError(messageOf(error));
-    return { hold: {}, wrong };
+    return { hold: scopeIn(given), wrong };
   }
+}
+
+function scopeIn(given: unknown): Pick<HoldClaim, "scope"> {
+  const scope = typeof given === "object" && given !== null ? Reflect.get(given, "scope") : undefined;
+  return holdScope.safeParse(scope).success ? { scope } : {};
 }
 
 /** @throws InvalidValueError */

@@ -32,6 +32,7 @@ beforeAll(async () => {
     },
   });
   await swarm.agent({ id: "worker", kinds: ["echo", "long", "bytes", "fail"], handler: work });
+  await swarm.hold({ type: "gpt-4o" }, { forMs: 3_600_000 });
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.close();
@@ -123,8 +124,11 @@ describe("waggle mcp", () => {
       const [events = ""] = (await call(client, "events", { task: id })).texts;
       expect(events).toMatch(/TaskSubmitted.*\n.*TaskAssigned.* → worker.*\n(?:.*\n)*.*TaskCompleted/);
       const [status = ""] = (await call(client, "status")).texts;
-      const agents = status.split("\n").map((line) => JSON.parse(line));
-      expect(agents).toContainEqual(expect.objectContaining({ agent: "worker", status: "ready" }));
+      const lines = status.split("\n").map((line) => JSON.parse(line));
+      expect(lines).toContainEqual(expect.objectContaining({ agent: "worker", status: "ready" }));
+      expect(lines).toContainEqual(
+        expect.objectContaining({ onHold: "gpt-4o", is: "type", by: "operator", phase: "held" }),
+      );
       expect(JSON.parse((await call(client, "health")).texts[0]?.split("\n")[0] ?? "")).toHaveProperty(
         "verdict",
       );

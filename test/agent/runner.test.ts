@@ -18,6 +18,7 @@ import type {
 } from "../../src/agent/link.ts";
 import { Runner } from "../../src/agent/runner.ts";
 import { Slots } from "../../src/agent/slots.ts";
+import { resourceName } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock, settled } from "../client/manual-clock.ts";
 import { silentLogger } from "../support/swarm.ts";
@@ -163,6 +164,11 @@ describe("what a handler throws", () => {
         cause: { lastError: new InfrastructureError("quota", { retryAfterMs: 200 }) },
       }),
       { outcome: "infrastructure", error: "quota", hold: { forMs: 200 } },
+    ],
+    [
+      "infrastructure with a wrong time and a right scope",
+      new InfrastructureError("quota", { retryAfterMs: Number.NaN, scope: { resource: "gpt-4o" } }),
+      { outcome: "infrastructure", error: "quota", hold: { scope: { resource: resourceName("gpt-4o") } } },
     ],
     ["an error with itself as its cause", itself(), { outcome: "failed", error: "again" }],
     ["text", "no luck", { outcome: "failed", error: "no luck" }],

@@ -221,7 +221,7 @@ const status = toolOf<StatusInput>({
   title: "Look at the swarm",
   description:
     "The swarm at this moment: who leads, tasks by state, then one line each about agents (with the kinds they " +
-    "serve, their success rate and free capacity), queues, projects, resources and rates.",
+    "serve, their success rate and free capacity), queues, projects, resources, rates, and what is on hold and why.",
   changes: false,
   each: {
     project: z.string().describe("only tasks, users and budget of this project; default: the whole swarm"),
@@ -258,6 +258,9 @@ function statusLines(found: StatusResponse): string[] {
     ...found.projects.map(({ users, ...of }) => record({ ...of, users: users.length })),
     ...found.resources.map(({ resource, ...of }) => record({ resource, ...of })),
     ...(found.rates ?? []).map(({ type, ...of }) => record({ rateOfType: type, ...of })),
+    ...(found.holds ?? []).map(({ on, name, until, ...of }) =>
+      record({ onHold: name, is: on, until: new Date(until).toISOString(), ...of }),
+    ),
   ];
 }
 
