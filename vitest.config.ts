@@ -77,6 +77,12 @@ export default defineConfig({
   test: {
     ...shared,
     include: ["test/**/*.test.ts"],
-    exclude: ["test/process/**", `${frameworkSuites}/**`, ...longSuites, ...searchSuites],
+    exclude: [
+      "**/node_modules/**", // of test/adapters, as soon as its frameworks are installed
+      "test/process/**",
+      `${frameworkSuites}/**`,
+      ...longSuites,
+      ...searchSuites,
+    ],
   },
 });
