@@ -103,7 +103,7 @@ export class SegmentWriter {
 
   async #meetsItself(bytes: Uint8Array): Promise<boolean> {
     const { number } = this.segment;
-    const found = await this.#read(this.#position + 1);
+    const found = (await this.#found(() => this.segment.read(this.#position + 1)))?.bytes;
     if (found === undefined)
       throw new JournalDamagedError(`segment ${number} lost records: it ends before ${this.#position}`);
     if (Buffer.compare(found, bytes) === 0) return true;
@@ -124,30 +124,19 @@ export class SegmentWriter {
    *  @throws SegmentLostError if another session claimed the segment; JournalDamagedError without a readable claim */
   async requireClaim(): Promise<void> {
     const { number } = this.segment;
-    const claimant = await this.#claimant();
+    const claimant = await this.#found(() => claimantOf(this.segment));
+    this.#options.signal.throwIfAborted();
     if (claimant === undefined) throw new JournalDamagedError(`segment ${number} lost its claim`);
     if (claimant !== this.#options.session)
       throw new SegmentLostError(number, "another coordinator claimed it", "rival");
   }
 
-  /** Undefined only after `limits.lossLooksMin` reads without a claim. */
-  async #claimant(): Promise<string | undefined> {
+  /** Undefined only after `limits.lossLooksMin` reads that found nothing. */
+  async #found<Finding>(read: () => Promise<Finding | undefined>): Promise<Finding | undefined> {
     const { clock, signal } = this.#options;
     for (let looks = 0; looks < limits.lossLooksMin; looks += 1) {
-      const claimant = await claimantOf(this.segment);
-      signal.throwIfAborted();
-      if (claimant !== undefined) return claimant;
-      await pause(clock, limits.appendRetryMs, signal);
-    }
-    return undefined;
-  }
-
-  /** Undefined only after `limits.lossLooksMin` reads without a record. */
-  async #read(position: number): Promise<Uint8Array | undefined> {
-    const { clock, signal } = this.#options;
-    for (let looks = 0; looks < limits.lossLooksMin; looks += 1) {
-      const record = await this.segment.read(position);
-      if (record !== undefined) return record.bytes;
+      const finding = await read();
+      if (finding !== undefined) return finding;
       await pause(clock, limits.appendRetryMs, signal);
     }
     return undefined;

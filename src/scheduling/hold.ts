@@ -21,7 +21,7 @@ import {
 import type { AgentRow, HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
 
 type HoldPlaced = EventOf<"HoldPlaced">;
-/** By whom, about which ended slots, and in which words. */
+/** The reporting agent, the ended slots of a late report, and the reason for people. */
 type Said = Pick<HoldPlaced, "reportedBy" | "handle" | "reason">;
 
 export interface RefusalVerdict {

@@ -87,8 +87,8 @@ function noteSuccess(state: SwarmState, lease: SlotLeaseRow): void {
   }
 }
 
-/** A completed attempt empties the rows of its agent, its type, the resources whose slots it released, and resources
- *  that refused attempts of its agent without slots. */
+/** A completed attempt empties the rows of its agent and of the agent's type. It also empties the row of each resource
+ *  whose slots the attempt released, or that refused attempts of the agent without slots. */
 export function forgetRefusals(state: SwarmState, { agent, agentType, clears }: OpenAttempt): void {
   const rows = state.refusalsInARow;
   if (rows.agent.size > 0) rows.agent.delete(agent);
