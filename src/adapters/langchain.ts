@@ -37,9 +37,12 @@ export function swarmMiddleware(swarm: Swarm, options?: CallOptions): SwarmMiddl
     request: Foreign,
     handler: (request: Foreign) => Foreign,
   ): Promise<Foreign> => {
-    const { model, messages, systemPrompt, runtime } = request;
+    const { model, messages, systemPrompt, modelSettings, runtime } = request;
     const call = callOf(model.bound ?? model, [systemPrompt, messages], { signal: runtime?.signal });
-    return await calls.once(call, async () => await handler(request), messageUsage);
+    // The framework binds the settings to the model, and joins this signal with the signal of the agent's call.
+    const send = async (signal: AbortSignal) =>
+      await handler({ ...request, modelSettings: { ...modelSettings, signal } });
+    return await calls.once(call, send, messageUsage);
   };
   return { name: "waggle", wrapModelCall };
 }

@@ -9,6 +9,7 @@ import { createAgent, createMiddleware } from "langchain";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { swarmMiddleware, withSwarm } from "../../../src/adapters/langchain.ts";
+import { limits } from "../../../src/limits.ts";
 import { all, conformance } from "./conformance.ts";
 import { type FakeProvider, usage, wholeText } from "./fake-provider.ts";
 
@@ -26,6 +27,8 @@ function counted(content: string): { readonly content: string } {
 /** Ignores the signal, as many models do. */
 class FakeChatModel extends BaseChatModel {
   readonly model = "gpt-4o";
+  /** Of the last call. */
+  signal: AbortSignal | undefined;
   readonly #provider: FakeProvider;
 
   constructor(provider: FakeProvider) {
@@ -37,11 +40,12 @@ class FakeChatModel extends BaseChatModel {
     return "fake";
   }
 
-  override bindTools(tools: object[]) {
-    return this.withConfig({ tools } as object);
+  override bindTools(tools: object[], settings?: object) {
+    return this.withConfig({ tools, ...settings } as object);
   }
 
-  async _generate(_messages: BaseMessage[]): Promise<ChatResult> {
+  async _generate(_messages: BaseMessage[], { signal }: this["ParsedCallOptions"]): Promise<ChatResult> {
+    this.signal = signal;
     const text = await this.#provider.answer(this.#provider.begin());
     return { generations: [{ text, message: new AIMessage(counted(text)) }] };
   }
@@ -138,6 +142,17 @@ conformance(
       controller.abort();
       await asked;
       expect(await bench.reports()).toEqual([undefined]);
+    });
+
+    it("an agent whose call loses its slot aborts the model", async () => {
+      const options = { resource: bench.resource, idleTimeoutMs: limits.slotIdleMsMin };
+      const middleware = [createMiddleware(swarmMiddleware(bench.swarm, options))];
+      const model = new FakeChatModel(bench.provider);
+      const agent = createAgent({ model, tools: [], middleware });
+      bench.provider.gated();
+      const invoked = agent.invoke({ messages: ["Count."] });
+      await expect(invoked).rejects.toThrow("the slot of");
+      expect(model.signal?.reason).toMatchObject({ code: "WAGGLE_SLOT_LOST" });
     });
 
     it("an agent streams a model that holds slots", async () => {
