@@ -101,7 +101,27 @@ describe("a prompt ends", () => {
     expect(await ended).toEqual({
       kind: "refused",
       refusal: { code: 429, description: "busy", retryAfterMs: 2_000 },
+      hasBegun: true,
     });
+  });
+
+  it.each([
+    ["nothing", false, () => undefined],
+    ["a question", true, () => agent.asks("q")],
+    ["a part", true, () => agent.says("response", "half")],
+  ])("with the error after %s, and whether the work had begun", async (_, hasBegun, begin) => {
+    const { ended } = call();
+    begin();
+    agent.raw("", { "Nats-Service-Error-Code": "409" });
+    expect(await ended).toMatchObject({ kind: "refused", hasBegun });
+  });
+
+  it("as broken when an agent at work says that nobody listens", async () => {
+    const { ended } = call();
+    agent.says("status", "ack");
+    agent.raw("", {}, true);
+    agent.raw("");
+    expect(await ended).toMatchObject({ kind: "broken" });
   });
 
   it("when nobody listens", async () => {

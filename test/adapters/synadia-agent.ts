@@ -124,7 +124,7 @@ export class ForeignAgent {
         break;
       case "late":
         answer.send("response", "a part");
-        return answer.refuse("500");
+        return answer.refuse(rest[0] ?? "500", rest[1]);
       case "parts":
         answer.send("status", "thinking");
         answer.send("response", "one ");

@@ -166,6 +166,27 @@ describe.each([
     await bridge.kill("SIGINT");
   });
 
+  it.skipIf(isMissing)(
+    "counts an attempt whose agent answers 429 after the ack, and holds the next",
+    async () => {
+      const agent = await anAgent();
+      const bridge = await aBridge();
+      await isReady("synadia-claude-code-ann-main");
+      expect(await run("late 409")).toMatchObject({ state: "dead-lettered", reason: "attempts-exhausted" });
+      expect(await run("late 429 600")).toMatchObject({
+        state: "dead-lettered",
+        reason: "attempts-exhausted",
+      });
+      const next = await swarm.submit({ kind: "prompt", payload: "next", maxAttempts: 1 });
+      const holds = async () => (await swarm.status()).holds;
+      await expect.poll(holds).toMatchObject([{ name: "synadia-claude-code-ann-main", phase: "held" }]);
+      expect(agent.prompts).toEqual(["late 409", "late 429 600"]);
+      await swarm.unhold({ agent: "synadia-claude-code-ann-main" });
+      expect((await next.result({ timeoutMs: 30_000 })).text()).toBe("next");
+      await bridge.kill("SIGINT");
+    },
+  );
+
   it.skipIf(isMissing)("sends one prompt at a time, also to several instances of one subject", async () => {
     const [one, two] = [await anAgent(), await anAgent()];
     const bridge = await aBridge();

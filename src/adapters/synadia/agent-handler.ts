@@ -4,6 +4,8 @@
 // - 400, 401, 403, 404 and another 4xx, and a payload that the agent cannot take → invalid input
 // - 409 (busy with a prompt of another caller), 429 (with a hold) and nobody at the subject → infrastructure
 // - 5xx, silence, and an answer that breaks the protocol → failed. A prompt may have changed files, so it counts
+// - 409 and 429 after the ack → failed, for the same reason. After such a 429 the next prompt is not sent: its attempt
+//   asks for the hold, because a failed attempt cannot
 
 import {
   type Handler,
@@ -33,10 +35,12 @@ export interface AgentHandlerDeps {
 }
 
 export function agentHandler({ wire, clock, idleMs, decide, agent: describe }: AgentHandlerDeps): Handler {
+  const quota = new UsedUpQuota(clock);
   return async (task, context) => {
     const { signal, progress } = context;
     const agent = describe();
     const data = requestOf(task, agent, wire.maxPayloadBytes);
+    quota.check(agent.agent);
     const call = { wire, clock, idleMs, signal, onText: tellerOf(task, context) };
     const end = await askAgent(
       { subject: agent.promptSubject, data },
@@ -54,8 +58,34 @@ export function agentHandler({ wire, clock, idleMs, decide, agent: describe }: A
       throw mayAnswerLater(error) ? new InfrastructureError(error.message, { cause: error }) : error;
     });
     signal.throwIfAborted();
+    if (end.kind === "refused" && end.hasBegun) quota.note(end.refusal);
     return resultOf(end, agent, idleMs);
   };
+}
+
+/** A quota that was used up (429) in the middle of a prompt. */
+class UsedUpQuota {
+  readonly #clock: Clock;
+  /** Monotonic ms. */
+  #until = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  note({ code, retryAfterMs = limits.holdBackoffMs }: Refusal): void {
+    if (code === 429) this.#until = this.#clock.monotonicMs() + Math.min(retryAfterMs, limits.holdMsMax);
+  }
+
+  /** Asks once: from then on the swarm keeps the hold, and an operator may end it.
+   *  @throws InfrastructureError with the rest of the time */
+  check(agent: string): void {
+    const restMs = this.#until - this.#clock.monotonicMs();
+    this.#until = Number.NEGATIVE_INFINITY;
+    if (restMs <= 0) return;
+    const sentence = `agent ${agent} used up its quota (429) during the prompt before; this prompt was not sent`;
+    throw new InfrastructureError(sentence, { retryAfterMs: Math.ceil(restMs), scope: "agent" });
+  }
 }
 
 /** @throws InvalidInputError */
@@ -96,7 +126,7 @@ function resultOf(end: PromptEnd, { agent, promptSubject }: ForeignAgent, idleMs
     case "answered":
       return end.attachments.length === 0 ? end.text : { text: end.text, attachments: end.attachments };
     case "refused":
-      throw refusalOf(end.refusal, agent);
+      throw refusalOf(end, agent);
     case "no-responders":
       throw new InfrastructureError(`nobody answers at ${promptSubject}`, { scope: "agent" });
     case "silent": {
@@ -112,8 +142,11 @@ function resultOf(end: PromptEnd, { agent, promptSubject }: ForeignAgent, idleMs
   }
 }
 
-function refusalOf({ code, description, retryAfterMs }: Refusal, agent: string): Error {
+function refusalOf({ refusal, hasBegun }: Extract<PromptEnd, { kind: "refused" }>, agent: string): Error {
+  const { code, description, retryAfterMs } = refusal;
   const text = `agent ${agent} answered ${code}: ${description}`;
+  if (hasBegun && (code === 409 || code === 429))
+    return new Error(`${text}; it had begun, and may have done a part of the work`);
   if (code === 429) {
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs: Math.min(retryAfterMs, limits.holdMsMax) };
     return new InfrastructureError(text, { ...wait, scope: "agent" });

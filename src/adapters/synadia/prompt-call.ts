@@ -25,7 +25,8 @@ export interface PromptCallDeps {
 
 export type PromptEnd =
   | { readonly kind: "answered"; readonly text: string; readonly attachments: readonly Attachment[] }
-  | { readonly kind: "refused"; readonly refusal: Refusal }
+  /** `hasBegun`: the refusal came after an ack, a part of the answer, or a question. */
+  | { readonly kind: "refused"; readonly refusal: Refusal; readonly hasBegun: boolean }
   /** Nobody listens at the subject: nothing was done. */
   | { readonly kind: "no-responders" }
   /** The agent may have done anything. */
@@ -110,12 +111,12 @@ class PromptCall {
 
   #take(answer: Answer): void {
     if (this.#isOver) return;
-    if (answer.isNoResponders) return this.#end({ kind: "no-responders" });
+    if (answer.isNoResponders && !this.#hasBegun) return this.#end({ kind: "no-responders" });
     const { data, header } = answer;
     const code = header("Nats-Service-Error-Code") ?? "";
     if (code !== "") {
       const refusal = readRefusal(code, { error: header("Nats-Service-Error"), data });
-      return this.#end({ kind: "refused", refusal });
+      return this.#end({ kind: "refused", refusal, hasBegun: this.#hasBegun });
     }
     this.#waitOn();
     if (data.length === 0 && !answer.hasHeaders) return this.#end(this.#whole());
@@ -135,6 +136,10 @@ class PromptCall {
       case "other":
         break;
     }
+  }
+
+  get #hasBegun(): boolean {
+    return this.#isAcknowledged || this.#asked.size > 0;
   }
 
   #whole(): PromptEnd {
