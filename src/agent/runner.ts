@@ -30,7 +30,7 @@ import { LogBuffer } from "./log-buffer.ts";
 import { argument } from "./options.ts";
 import { opened, type PayloadCodec, sealedResult } from "./payload-codec.ts";
 import { resultText } from "./result-text.ts";
-import { refusalOf } from "./slot-refusal.ts";
+import { releaseAfterError } from "./slot-refusal.ts";
 import type { AcquireOptions, AcquiringAttempt, Slot, Slots } from "./slots.ts";
 import { classAndCodeOf, isA, lineOf, textOf, wordsOf } from "./words.ts";
 import { infrastructureErrorIn } from "./wrapped-error.ts";
@@ -568,10 +568,11 @@ class AttemptSlots {
   }
 
   /** Gives up pending requests and releases held slots. @returns the resources that were still held */
-  end({ hold = {}, error = "" }: Pick<Verdict, "hold" | "error">): string[] {
+  end({ outcome, hold = {}, error = "" }: Pick<Verdict, "outcome" | "hold" | "error">): string[] {
     this.#over.abort(new DOMException("the handler has ended", "AbortError"));
     const forgotten = [...this.#held].filter((slot) => !slot.isReleased);
-    for (const slot of forgotten) void slot.release(refusalOf(hold, error, slot.resources));
+    for (const slot of forgotten)
+      void slot.release(outcome === "completed" ? {} : releaseAfterError(hold, error, slot.resources));
     return forgotten.flatMap(({ resources }) => resources);
   }
 }

@@ -14,8 +14,8 @@ export interface ReleaseOptions {
   /** The provider refused the work, such as with HTTP status 429. The resource is put on hold before its slot is free,
    *  so no waiting request runs into the same refusal. */
   readonly refused?: RefusedSlot;
-  /** The work was cut off before the provider answered, so the release says nothing about refusals. Default false: a
-   *  release without `refused` is a success of the resource. */
+  /** The work failed or was cut off before the provider answered, so the release says nothing about refusals. Default
+   *  false: a release without `refused` is a success of the resource. */
   readonly unanswered?: boolean;
 }
 
@@ -85,14 +85,16 @@ function onlyOneOf(resources: readonly string[] | undefined): string | undefined
   return others.every((other) => other === first) ? first : undefined;
 }
 
-/** The refusal of a slot that a claim for a hold names, if any. */
-export function refusalOf(
+/** How slots are released after an error in the work under them. Without a refusal of one of the resources the error
+ *  says nothing about them.
+ *  @param hold that the error asks for */
+export function releaseAfterError(
   { scope, forMs, until }: HoldClaim,
   reason: string,
   resources: readonly string[],
 ): ReleaseOptions {
   const resource = typeof scope === "object" ? scope.resource : undefined;
-  if (resource === undefined || !resources.includes(resource)) return {};
+  if (resource === undefined || !resources.includes(resource)) return { unanswered: true };
   const time = forMs === undefined ? (until === undefined ? {} : { until }) : { retryAfterMs: forMs };
   return { refused: { resource, reason, ...time } };
 }

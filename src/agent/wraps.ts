@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { WaggleError } from "../errors.ts";
 import type { SwarmId } from "../ids.ts";
 import { argument, callback, oneOrSeveral, readerOf } from "./options.ts";
-import { refusalOf } from "./slot-refusal.ts";
+import { releaseAfterError } from "./slot-refusal.ts";
 import { type AcquireOptions, acquireRules, type Slot } from "./slots.ts";
 import { infrastructureErrorIn } from "./wrapped-error.ts";
 
@@ -28,6 +28,7 @@ interface Around {
 const enclosing = new AsyncLocalStorage<Around | undefined>();
 
 /** Runs work while slots are held. An InfrastructureError whose `scope` is a held resource puts the resource on hold.
+ *  Any other error says nothing about the resources: the slots are released as `unanswered`.
  *  @throws as `acquire`, and the error of the work */
 export async function wrapWork<Result>(
   swarm: SwarmId,
@@ -48,7 +49,7 @@ export async function wrapWork<Result>(
     return await enclosing.run(around, work, slot);
   } catch (error) {
     const refused = infrastructureErrorIn(error);
-    if (refused !== undefined) void slot.release(refusalOf(refused.hold, refused.message, slot.resources));
+    void slot.release(releaseAfterError(refused?.hold ?? {}, refused?.message ?? "", slot.resources));
     throw error;
   } finally {
     around.isRunning = false;

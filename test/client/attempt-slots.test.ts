@@ -97,6 +97,22 @@ it("a handler may not charge another project", async () => {
   expect(await refusal).toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field: "project" });
 });
 
+it("a failed handler says nothing about the resources of its forgotten slots", async () => {
+  await client.agent({
+    kinds: ["fails"],
+    handler: async (task, context) => {
+      await context.acquire("gpu");
+      if (task.payload === "fail") throw new Error("no JSON");
+    },
+  });
+  for (const payload of ["fail", "complete"])
+    await (await client.submit({ kind: "fails", payload, maxAttempts: 1 })).outcome();
+  const released: unknown[] = [];
+  for await (const { event } of client.events({ types: ["SlotReleased"] })) released.push(event);
+  expect(released).toMatchObject([{ unanswered: true }, { reason: "released" }]);
+  expect(released[1]).not.toHaveProperty("unanswered");
+});
+
 it("currentAttempt finds the handler through its calls, and nothing outside and afterwards", async () => {
   expect(currentAttempt()).toBeUndefined();
   let late: Promise<unknown> | undefined;

@@ -560,6 +560,16 @@ describe("a refused slot", () => {
     await expect(one.wrap(refused({ scope: { resource: "gpu" } }), { resource: "gpu" })).rejects.toThrow();
     expect(await holds()).toMatchObject([{ on: "resource", name: "gpu", reason: "quota" }]);
   });
+
+  it("is still in a row after a wrap whose work failed with another error", async () => {
+    const failing = () => Promise.reject(new Error("no JSON"));
+    const quota = () => Promise.reject(new InfrastructureError("quota", { scope: { resource: "gpu" } }));
+    for (const work of [quota, failing, quota, failing])
+      await one.wrap(work, { resource: "gpu" }).catch(String);
+    expect(await holds()).toEqual([]);
+    await one.wrap(quota, { resource: "gpu" }).catch(String);
+    expect(await holds()).toMatchObject([{ on: "resource", name: "gpu", by: "refusals" }]);
+  });
 });
 
 describe("wrap", () => {

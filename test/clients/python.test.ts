@@ -259,6 +259,25 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     ]);
   });
 
+  it("tells by the exception of a block whether the resource refused the work", async () => {
+    const printed = await python(`
+      import waggledance as w
+      def fails(error):
+          try:
+              with swarm.acquire("gpu"): raise error
+          except Exception as raised: return raised is error
+      quota = w.Infrastructure("quota", scope={"resource": "gpu"})
+      with w.connect(url, swarm="test") as swarm:
+          say([fails(error) for error in (quota, ValueError("no JSON"), quota, w.Infrastructure("down"))])
+          say(swarm.query("status").get("holds", []))
+          fails(quota)
+          hold = swarm.query("status")["holds"][0]
+          say(hold["name"], hold["by"], hold["reason"])
+    `);
+    await swarm.unhold({ resource: "gpu" });
+    expect(printed).toEqual([[[true, true, true, true]], [[]], ["gpu", "refusals", "quota"]]);
+  });
+
   it("says what slots are for, touches them, and settles their tokens", async () => {
     await swarm.setProject("acme", { budget: { tokens: 1_000, windowMs: 60_000 } });
     const printed = await python(`

@@ -5,7 +5,7 @@ agent aborts what it runs, for another agent may have it. Assignments that arriv
 """
 import json, threading, time
 
-from .attempt import Attempt, hold_ms, key_of
+from .attempt import Attempt, hold_ms, key_of, release_after
 from .connection import WaggleError, error_of, fresh
 
 SAFE_SHARE = 0.8  # of a lease
@@ -46,8 +46,9 @@ class Slot:
     def release(self, *, retry_after=None, refused=False, resource=None, reason="", unanswered=False):
         """Idempotent. `retry_after`, seconds: the provider refused the work, and its resources (or `resource`) go on hold before
         the slots are free. `refused=True`, without a time: the third refusal in a row places the hold. What was reported counts
-        also after the loss of the slots, and a refusal of one resource also after the release. `unanswered=True`: the work was
-        cut off before the provider answered, so the release is no success.
+        also after the loss of the slots, and a refusal of one resource also after the release. `unanswered=True`: the work failed
+        or was cut off before the provider answered, so the release is no success. The end of a `with` by an exception is unanswered,
+        or refused by an `Infrastructure` whose `scope` is one of the resources.
         @raises WaggleError when no leader answers"""
         refused = refused or retry_after is not None
         if self.released and not refused:
@@ -70,8 +71,8 @@ class Slot:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.release()
+    def __exit__(self, _, error, __):
+        self.release(**release_after(error, self.resources))
 
 
 class Agent:

@@ -29,6 +29,20 @@ class Infrastructure(Exception):
         self.hold.update({} if scope is None else {"scope": scope})
 
 
+def release_after(error, resources):
+    """How `Slot.release` is called after an exception in the work, or None. Without a refusal of one of the resources the
+    exception says nothing about them."""
+    if error is None:
+        return {}
+    hold = error.hold if isinstance(error, Infrastructure) else {}
+    scope = hold.get("scope")
+    resource = scope.get("resource") if isinstance(scope, dict) else None
+    if resource is None or resource not in resources:
+        return {"unanswered": True}
+    seconds = hold["forMs"] / 1000 if "forMs" in hold else None
+    return {"refused": True, "retry_after": seconds, "resource": resource, "reason": str(error)}
+
+
 def key_of(attempt):
     return attempt["project"], attempt["task"], attempt["attempt"]
 
@@ -115,6 +129,7 @@ class Attempt:
 
     def run(self):
         """Calls the handler. @returns the report of the result"""
+        failure = None
         try:
             given = self.agent.handler(self)
             if inspect.isgenerator(given):
@@ -122,22 +137,20 @@ class Attempt:
             result = {} if given is None else encoded(given, "result", PAYLOAD_BYTES)
             report = {"outcome": "completed", **({"result": result.pop("text")} if result else {}), **result}
         except InvalidInput as error:
+            failure = error
             report = {"outcome": "invalid", "error": str(error)[:1024]}
         except Infrastructure as error:
+            failure = error
             report = {"outcome": "infrastructure", "error": str(error)[:1024], "hold": error.hold}
         except BaseException as error:  # whatever a handler raises counts against the agent, sys.exit() too
+            failure = error
             report = {"outcome": "failed", "error": (str(error) or repr(error))[:1024]}
         if self.aborted.is_set() and report["outcome"] != "completed":
             report = {"outcome": "revoked"}
-        hold = report.get("hold", {})
-        resource = hold.get("scope", {}).get("resource") if isinstance(hold.get("scope"), dict) else None
         for slot in self.slots:
-            refusal = {}
-            if resource in slot.resources and not slot.released:  # the hold is placed before the slot is free
-                seconds = hold["forMs"] / 1000 if "forMs" in hold else None
-                refusal = {"refused": True, "retry_after": seconds, "resource": resource, "reason": report["error"]}
             try:
-                slot.release(**refusal)
+                if not slot.released:  # a hold is placed before the slot is free
+                    slot.release(**release_after(failure, slot.resources))
             except WaggleError:
                 pass  # no leader answers: heartbeats no longer list the slot, so the leader takes it back
         self.flush()
