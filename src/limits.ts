@@ -322,8 +322,10 @@ export const limits = {
   logsShownMax: 3,
   /** A line on the token descriptor: a longer line is no number, and the rest of it is not logged. */
   tokensLineCharactersMax: 32,
-  /** Part of a failed HTTP answer that is kept for the error. */
+  /** Part of a failed HTTP answer that is kept for the error… */
   httpErrorBytes: 1024,
+  /** …and time for which it is read: status and headers already say what the answer means. */
+  httpErrorMs: 1_000,
   /** A timer set for longer fires at once. */
   timerMsMax: 2 ** 31 - 1,
 

@@ -1,11 +1,12 @@
 // A handler that posts each attempt to a URL: payload as the body, response as the result, verdict by status.
 // - 2xx → completed · 400, 422 → invalid input · 429, 502, 503, 504 and no response → infrastructure
-// - any other, including redirects and responses that break off → failed
+// - any other, including redirects → failed
 //
-// A response that began counts as an attempt, because the endpoint has begun its work. No response does not
-// count. The exception is a task with `maxAttempts: 1` whose request was sent completely: the endpoint may have
-// done the work. Such a task gets a new connection. The endpoint might close a kept connection at the same
-// moment, which would cost the task its only attempt.
+// Status and headers decide. The body of an error only has words for the message, so it is read for a short time.
+// A result that breaks off fails, because the endpoint has begun its work. No response does not count. The exception
+// is a task with `maxAttempts: 1` whose request was sent completely: the endpoint may have done the work. Such a task
+// gets a new connection. The endpoint might close a kept connection at the same moment, which would cost the task its
+// only attempt.
 //
 // Used tokens: a number in the response header `waggle-tokens`, with any status. Other values count nothing,
 // and the log reports them.
@@ -55,7 +56,7 @@ const readOptions = readerOf<HttpOptions>(
  *  not plain ASCII.
  *
  *  Status 2xx completes; 400 and 422 mean invalid input; 429, 502, 503, 504 and no response mean
- *  infrastructure; any other fails. A response that breaks off counts as an attempt. No response does not
+ *  infrastructure; any other fails. A result that breaks off counts as an attempt. No response does not
  *  count, except for a task with `maxAttempts: 1` whose request was sent completely. With 429 and 503, the
  *  headers `Retry-After` and `x-ratelimit-reset…` put the agent on hold until then.
  *  @throws InvalidConfigError naming the option; when the URL is not an HTTP URL */
@@ -116,11 +117,14 @@ async function post(
 ): Promise<Answer> {
   const response = await responseTo(endpoint, task, signal);
   const status = response.statusCode ?? 0;
-  const isResult = isFine({ status });
-  const bytesMax = isResult ? limits.payloadBytesMax : limits.httpErrorBytes;
-  const body = await read(response, bytesMax, isResult ? stream : undefined).catch((cause: unknown) => {
-    throw new Error(`${endpoint.place} answered ${status}, but the response broke off (${codeOf(cause)})`);
-  });
+  const body = isFine({ status })
+    ? await read(response, stream).catch((cause: unknown) => {
+        throw new Error(
+          `${endpoint.place} answered ${status}, but the response broke off (${codeOf(cause)})`,
+        );
+      })
+    : await readError(response);
+  signal.throwIfAborted();
   const isRefusal = status === 429 || status === 503;
   return {
     status,
@@ -162,21 +166,55 @@ async function responseTo(
   });
 }
 
+type Body = Pick<Answer, "bytes" | "isCut">;
+
 async function read(
   response: AsyncIterable<Uint8Array>,
-  bytesMax: number,
   stream: HandlerContext["emit"] | undefined,
-): Promise<Pick<Answer, "bytes" | "isCut">> {
+): Promise<Body> {
+  const body = new BodyStart(limits.payloadBytesMax);
   const emitText = stream === undefined ? undefined : textEmitter(stream);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
   for await (const chunk of response) {
-    chunks.push(chunk);
     emitText?.(chunk);
-    length += chunk.length;
-    if (length > bytesMax) break; // also closes the connection
+    if (body.add(chunk)) break; // also closes the connection
   }
-  return { bytes: Buffer.concat(chunks).subarray(0, bytesMax), isCut: length > bytesMax };
+  return body.taken();
+}
+
+/** The words of an error, as far as they come in time. */
+async function readError(response: IncomingMessage): Promise<Body> {
+  const body = new BodyStart(limits.httpErrorBytes);
+  const timer = setTimeout(() => response.destroy(), limits.httpErrorMs);
+  try {
+    for await (const chunk of response) if (body.add(chunk)) break;
+  } catch {
+    // what broke off, or did not end, is as good as ended
+  } finally {
+    clearTimeout(timer);
+  }
+  return body.taken();
+}
+
+class BodyStart {
+  readonly #bytesMax: number;
+  readonly #chunks: Uint8Array[] = [];
+  #length = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** @returns true when the body is longer than the maximum */
+  add(chunk: Uint8Array): boolean {
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+    return this.#length > this.#bytesMax;
+  }
+
+  taken(): Body {
+    const bytes = Buffer.concat(this.#chunks).subarray(0, this.#bytesMax);
+    return { bytes, isCut: this.#length > this.#bytesMax };
+  }
 }
 
 function isFine({ status }: Pick<Answer, "status">): boolean {

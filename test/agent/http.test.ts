@@ -197,8 +197,28 @@ describe("an answer", () => {
     await expect(post()).rejects.toThrow(
       /^http:\/\/127\.0\.0\.1:\d+\/work answered 200, but the response broke off \(ECONNRESET\)$/,
     );
-    answer = breakingOff(503);
-    expect(await post().catch((error: unknown) => error)).not.toBeInstanceOf(InfrastructureError);
+  });
+
+  it.each([
+    [429, InfrastructureError],
+    [503, InfrastructureError],
+    [400, InvalidInputError],
+    [500, Error],
+  ])("of status %d is judged by it, though its words break off or never end", async (status, errorClass) => {
+    let isClosed = false;
+    const endless: typeof answer = (_, __, response) => {
+      response.writeHead(status, { "retry-after": "7" });
+      response.write("half");
+      response.on("close", () => {
+        isClosed = true;
+      });
+    };
+    for (answer of [breakingOff(status), endless]) {
+      const error = await post().catch((cause: unknown) => cause as Error);
+      expect(error).toMatchObject({ constructor: errorClass, message: expect.stringContaining("half") });
+      if (status === 429 && answer === endless) expect(error).toMatchObject({ hold: { forMs: 7_000 } });
+    }
+    await expect.poll(() => isClosed).toBe(true);
   });
 
   it("that never comes is infrastructure, except for a task with one attempt once all was sent", async () => {
