@@ -322,6 +322,8 @@ export const limits = {
   logsShownMax: 3,
   /** A line on the token descriptor: a longer line is no number, and the rest of it is not logged. */
   tokensLineCharactersMax: 32,
+  /** Part of a time that a command names and that cannot be read, in the warning. */
+  retryAfterCharactersShown: 64,
   /** Part of a failed HTTP answer that is kept for the error… */
   httpErrorBytes: 1024,
   /** …and time for which it is read: status and headers already say what the answer means. */

@@ -2,7 +2,8 @@
 // - 0 → completed, with stdout · 65 (EX_DATAERR) → invalid input
 // - 75 (EX_TEMPFAIL), 126 and 127 (the shell cannot run the command) → infrastructure
 // - any other → failed, with the end of stderr
-// Exit 75 with `retry-after: N` as the last line of stderr or of stdout puts the agent on hold for N seconds.
+// Exit 75 with `retry-after: N` as the last line of stderr or of stdout puts the agent on hold for N seconds. The forms
+// are those of the HTTP header: digits, possibly with a fraction, or a date. Other text names no time, and is logged.
 //
 // Used tokens: numbers on descriptor 4, one per line, which are added up (`echo 1200 >&4`). Other lines count
 // nothing, and the log reports them at the end of the attempt.
@@ -36,6 +37,7 @@ import { type HoldScopeOption, holdScope, type InfrastructureErrorOptions } from
 import { killMarked, MARK_VARIABLE } from "./marked-processes.ts";
 import { readerOf, text } from "./options.ts";
 import { textOrBase64 } from "./result-text.ts";
+import { retryAfterMs } from "./retry-after.ts";
 
 export interface ExecOptions {
   /** Command line for `sh -c`. */
@@ -61,7 +63,8 @@ const readOptions = readerOf<ExecOptions>(
 
 /** A handler that runs `command` for each attempt: payload on stdin, result on stdout. Exit code 0 completes,
  *  65 means invalid input, 75, 126 and 127 mean infrastructure, any other fails. Exit code 75 with a last line
- *  `retry-after: SECONDS` on stderr or stdout puts the agent on hold for that time. Requires a POSIX `sh`.
+ *  `retry-after: SECONDS`, or an HTTP date, on stderr or stdout puts the agent on hold for that time. Requires a
+ *  POSIX `sh`.
  *  @throws InvalidConfigError naming the option */
 export function execHandler(given: ExecOptions): Handler {
   const options = readOptions("execHandler", given);
@@ -146,8 +149,8 @@ function taskEnvironment(task: HandlerTask): Record<string, string> {
   };
 }
 
-/** The last line of an output. */
-const RETRY_AFTER = /(?:^|\n)retry-after:[ \t]*(\S+)\s*$/i;
+/** The last line of an output that ends with text. */
+const RETRY_AFTER = /(?:^|\n)retry-after:([^\n]*)$/i;
 
 interface RunOptions {
   /** Finds processes of the command outside its group. */
@@ -253,14 +256,20 @@ class CommandRun {
     }
   }
 
-  /** As the last line of stderr says, or else of stdout: a time in seconds, possibly with a fraction. */
+  /** As the last line of stderr says, or else of stdout. */
   #holdOptions(): InfrastructureErrorOptions {
     const scope = this.#holdScope === undefined ? {} : { scope: this.#holdScope };
     const stdout = Buffer.concat(this.#stdout, this.#stdoutBytes).subarray(-limits.stderrTailBytes);
     for (const end of [this.#stderrTail, stdout]) {
-      const seconds = RETRY_AFTER.exec(end.toString())?.[1];
-      if (seconds !== undefined)
-        return { ...scope, retryAfterMs: Math.min(limits.holdMsMax, Number(seconds) * 1_000) };
+      const said = RETRY_AFTER.exec(end.toString().trimEnd())?.[1];
+      if (said === undefined) continue;
+      const waitMs = retryAfterMs({ "retry-after": said }, Date.now());
+      if (waitMs !== undefined) return { ...scope, retryAfterMs: waitMs };
+      const read = JSON.stringify(said.trim().slice(0, limits.retryAfterCharactersShown));
+      this.#context.logger.warn(
+        `not taken as a time: the command's last line has retry-after: ${read}; expected seconds, as with ` +
+          "`retry-after: 30`, or an HTTP date",
+      );
     }
     return scope;
   }

@@ -66,7 +66,7 @@ function durationMs(said: string): number | undefined {
 
 /** An HTTP date, or a date of RFC 3339. */
 function dateMs(said: string): number | undefined {
-  if (!/^(\w{3}, |\d{4}-\d\d-\d\dT)/.test(said)) return undefined;
+  if (!/^(\w{3}, \d\d? \w{3} \d{4} |\d{4}-\d\d-\d\dT)\d\d?:\d\d/.test(said)) return undefined;
   const ms = Date.parse(said);
   return Number.isNaN(ms) ? undefined : ms;
 }

@@ -177,13 +177,28 @@ describe("its exit says", () => {
     ["seconds", "echo retry-after: 3 >&2", { forMs: 3_000 }],
     ["a fraction, on stdout", "echo out; echo Retry-After:0.5", { forMs: 500 }],
     ["more than a hold lasts", "echo retry-after: 99999999999 >&2", { forMs: limits.holdMsMax }],
-    ["no number", "echo retry-after: soon >&2", {}],
-    ["less than nothing", "echo retry-after: -5 >&2", {}],
+    ["a date that is over", "echo 'retry-after: Fri, 20 Nov 2015 17:00:00 GMT' >&2", { forMs: 0 }],
+    [
+      "on stdout, with no time on stderr",
+      "echo retry-after: soon >&2; echo retry-after: 2",
+      { forMs: 2_000 },
+    ],
+    ...["soon", "-5", "+5", "Infinity", "0x10", "1e3", "1_000", "5 5", "5s", ".", "", "NaN"].map(
+      (said) => [`no time: ${said}`, `echo 'retry-after: ${said}' >&2`, {}] as [string, string, object],
+    ),
     ["not in the last line", "echo retry-after: 3 >&2; echo bye >&2", {}],
   ])("75 with a time: %s", async (_, command, hold) => {
     const error = await run(`${command}; exit 75`).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ hold });
     expect(Object.keys((error as InfrastructureError).hold)).toEqual(Object.keys(hold));
+  });
+
+  it("75 with a last line that names no time is warned of", async () => {
+    const { warnings, logger } = aLogger();
+    const handler = execHandler({ command: "echo retry-after: 1e3; exit 75" });
+    const called = handler(aTask(), aContext({ logger })) as Promise<unknown>;
+    await called.catch(() => undefined);
+    expect(warnings).toEqual([expect.stringMatching(/^not taken as a time: .*"1e3"/)]);
   });
 
   it("the end of a long stderr, not its beginning", async () => {

@@ -43,6 +43,7 @@ describe("the time of a refusal", () => {
     ["nothing", {}, undefined],
     ["nonsense", { "retry-after": "soon", "x-ratelimit-reset": "never" }, undefined],
     ["a negative number", { "retry-after": "-5" }, undefined],
+    ["a day of the week with a number", { "retry-after": "Fri, 5" }, undefined],
   ])("is read from %s", (_, headers, ms) => {
     expect(retryAfterMs(headers as Record<string, string>, now)).toBe(ms);
   });
