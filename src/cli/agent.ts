@@ -92,7 +92,8 @@ export function agentCommand(program: Program): Command {
     )
     .option(
       "--hold-scope <scope>",
-      "what a refusal puts on hold (exit code 75, status 429 or 503): agent, type, or resource:NAME. " +
+      "what a refusal puts on hold (exit code 75, status 429 or 503, an MCP server that ends): " +
+        "agent, type, or resource:NAME. " +
         "Default agent, and without a time its type if several of its agents are refused",
       holdScopeIn,
     )
@@ -224,7 +225,7 @@ async function handlerOf(flags: AgentFlags, { logger, shell, signal }: VerbConte
   }
   if (mcp !== undefined && tool !== undefined) {
     const { openMcpTool } = await (await import("../adapters/mcp/load-client.ts")).loadMcpClient();
-    return await openMcpTool({ command: mcp, tool, version: packageVersion(), logger, signal });
+    return await openMcpTool({ command: mcp, tool, ...scope, version: packageVersion(), logger, signal });
   }
   if (a2a !== undefined) {
     const { openA2aAgent } = await loadA2aClient();

@@ -195,6 +195,20 @@ describe("waggle agent --mcp", () => {
     expect(ended.stderr).not.toMatch(/"level":[45]0/); // an end as asked for is no fault
   });
 
+  it("puts on hold what --hold-scope names when its server ends three times in a row", async () => {
+    await swarm.setResource("search-account", { slots: 4 });
+    const server = ["--mcp", good(), "--tool", "die", "--hold-scope", "resource:search-account"];
+    const agent = workplace.start("agent", "--kind", "dies", ...server);
+    await agent.says("joined");
+    const task = await swarm.submit({ kind: "dies", maxAttempts: 2 });
+    await expect
+      .poll(async () => (await swarm.status()).holds)
+      .toMatchObject([{ on: "resource", name: "search-account" }]);
+    await task.cancel();
+    await agent.kill("SIGINT");
+    await swarm.unhold({ resource: "search-account" });
+  });
+
   it("leaves no server behind when it is killed", async () => {
     const agent = workplace.start("agent", "--kind", "gone", "--mcp", `${good()} stubborn`, "--tool", "hang");
     await agent.says("joined");

@@ -19,6 +19,7 @@ import {
   InfrastructureError,
   InvalidInputError,
 } from "../../agent/handler.ts";
+import type { HoldScopeOption } from "../../agent/hold-options.ts";
 import { InvalidConfigError, messageOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { nearMisses } from "../../state/near-miss.ts";
@@ -29,6 +30,8 @@ export interface McpToolOptions {
   /** Command line of the server, for `sh -c`. */
   readonly command: string;
   readonly tool: string;
+  /** What the third failure in a row to start or to stay up puts on hold. Default `agent`. */
+  readonly holdScope?: HoldScopeOption;
   readonly version: string;
   readonly logger: Logger;
   /** Aborts the start. */
@@ -104,7 +107,7 @@ class ToolServer {
       await process.close();
       if (cause instanceof InvalidConfigError) throw cause;
       const why = process.end === "" ? messageOf(cause) : process.end;
-      throw new InfrastructureError(`the MCP server did not start: ${why}`, { cause, scope: "agent" });
+      throw this.#infrastructure(`the MCP server did not start: ${why}`, cause);
     }
     client.onclose = () => {
       forget();
@@ -132,7 +135,7 @@ class ToolServer {
       return resultOf(result);
     } catch (error) {
       signal.throwIfAborted();
-      throw verdictOf(error, process, task);
+      throw this.#verdictOf(error, process, task);
     } finally {
       this.#running.delete(context);
     }
@@ -144,8 +147,22 @@ class ToolServer {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof InfrastructureError) throw error;
-      throw new InfrastructureError(messageOf(error), { cause: error, scope: "agent" }); // the tool is gone since the agent's start
+      throw this.#infrastructure(messageOf(error), error); // the tool is gone since the agent's start
     }
+  }
+
+  #verdictOf(error: unknown, { end }: ToolProcess, { maxAttempts }: HandlerTask): unknown {
+    if (error instanceof ProtocolError)
+      return error.code === ProtocolErrorCode.InvalidParams ? new InvalidInputError(error.message) : error;
+    if (end === "") return error;
+    const text = `the MCP server ended during the call (${end})`;
+    if (maxAttempts > 1) return this.#infrastructure(text, error);
+    return new Error(`${text}: the tool may have done the work, and the task has only one attempt`);
+  }
+
+  #infrastructure(text: string, cause: unknown): InfrastructureError {
+    const { holdScope: scope = "agent" } = this.#options;
+    return new InfrastructureError(text, { cause, scope });
   }
 
   #keepErrors(chunk: Uint8Array): void {
@@ -180,15 +197,6 @@ function resultOf({ content, structuredContent, isError }: CallToolResult): unkn
   if (only?.type === "image" || only?.type === "audio")
     return new Uint8Array(Buffer.from(only.data, "base64"));
   return content;
-}
-
-function verdictOf(error: unknown, { end }: ToolProcess, { maxAttempts }: HandlerTask): unknown {
-  if (error instanceof ProtocolError)
-    return error.code === ProtocolErrorCode.InvalidParams ? new InvalidInputError(error.message) : error;
-  if (end === "") return error;
-  const text = `the MCP server ended during the call (${end})`;
-  if (maxAttempts > 1) return new InfrastructureError(text, { cause: error, scope: "agent" });
-  return new Error(`${text}: the tool may have done the work, and the task has only one attempt`);
 }
 
 function unknownTool(tool: string, names: readonly string[]): InvalidConfigError {
