@@ -75,14 +75,19 @@ function held<Model extends ChatModel>(model: Model, calls: ModelCalls): Model {
     );
   if (hasOwn(raw, "_streamChatModelEvents"))
     own._streamChatModelEvents = streamed("_streamChatModelEvents", ({ usage }) => metadataUsage(usage));
-  // A model with tools is another model, or a binding of this one.
-  if (raw.bindTools !== undefined)
-    own.bindTools = (...given: unknown[]) => {
-      const binding = raw.bindTools(...given);
-      if (typeof binding.bound?._generate === "function") binding.bound = held(binding.bound, calls);
-      return binding;
-    };
+  for (const name of ["bindTools", "withConfig"])
+    if (raw[name] !== undefined) own[name] = (...given: unknown[]) => alsoHeld(raw[name](...given), calls);
+  // A model of `initChatModel` passes each call on to a model that it makes late.
+  if (typeof raw._getModelInstance === "function")
+    own._getModelInstance = async (config: Foreign) => alsoHeld(await raw._getModelInstance(config), calls);
   return own;
+}
+
+/** Of a model that another one made: a model, or the binding of a model, which may be kept for later calls. */
+function alsoHeld(made: Foreign, calls: ModelCalls): Foreign {
+  if (typeof made._generate === "function") return held(made, calls);
+  if (typeof made.bound?._generate !== "function") return made;
+  return Object.assign(Object.create(made), { bound: held(made.bound, calls) });
 }
 
 /** True for a method that replaces the one of the base class. The inherited one ends in the methods held here. */
