@@ -1,7 +1,7 @@
 // `waggledance/langchain`: LangChain.js. Each call of a chat model holds a slot. Callbacks only observe, so a model is
 // wrapped instead.
 //
-//   const model = withSwarm(new ChatOpenAI({ model: "gpt-4o", maxRetries: 0 }), swarm).withRetry();
+//   const model = withSwarm(new ChatOpenAI({ model: "gpt-4o" }), swarm).withRetry();
 
 import type { Swarm } from "../client/swarm.ts";
 import { InvalidValueError } from "../errors.ts";
@@ -12,12 +12,16 @@ import { laterUsage, summedUsage, type TokenUsage, usageOf } from "./token-usage
 // biome-ignore lint/suspicious/noExplicitAny: the framework's types are not among this package's
 type Foreign = any;
 
+/** For one call: a model would try again, and wait in between, while the call holds its slot. */
+const onlyOnce = { maxRetries: 0 } as const;
+
 /** What is used of a `BaseChatModel`. */
 interface ChatModel {
   _generate(messages: Foreign, options: Foreign, runManager?: Foreign): Promise<Foreign>;
 }
 
-/** A chat model that holds a slot per call, and per prompt of a batch. The given model is not changed.
+/** A chat model that holds a slot per call, and per prompt of a batch. The given model is not changed. Its own retries
+ *  are off: they would hold the slot during their back-off. `withRetry` tries again, with a slot per attempt.
  *  @throws InvalidValueError naming the argument or option. Calls reject as `Swarm.acquire` does, and inside a handler
  *    with InfrastructureError after a 429 */
 export function withSwarm<Model extends ChatModel>(model: Model, swarm: Swarm, options?: CallOptions): Model {
@@ -29,7 +33,8 @@ export function withSwarm<Model extends ChatModel>(model: Model, swarm: Swarm, o
 }
 
 /** A middleware that holds a slot per call of the model, whatever model the agent chooses:
- *  `createAgent({ middleware: [createMiddleware(swarmMiddleware(swarm))] })`. For models without `withSwarm`.
+ *  `createAgent({ middleware: [createMiddleware(swarmMiddleware(swarm))] })`. For models without `withSwarm`. The
+ *  model's own retries are off. `modelRetryMiddleware()` before this one tries again, with a slot per attempt.
  *  @throws as `withSwarm` */
 export function swarmMiddleware(swarm: Swarm, options?: CallOptions): SwarmMiddleware {
   const calls = new ModelCalls("swarmMiddleware", swarm, options);
@@ -41,7 +46,7 @@ export function swarmMiddleware(swarm: Swarm, options?: CallOptions): SwarmMiddl
     const call = callOf(model.bound ?? model, [systemPrompt, messages], { signal: runtime?.signal });
     // The framework binds the settings to the model, and joins this signal with the signal of the agent's call.
     const send = async (signal: AbortSignal) =>
-      await handler({ ...request, modelSettings: { ...modelSettings, signal } });
+      await handler({ ...request, modelSettings: { ...modelSettings, signal, ...onlyOnce } });
     return await calls.once(call, send, messageUsage);
   };
   return { name: "waggle", wrapModelCall };
@@ -57,14 +62,15 @@ function held<Model extends ChatModel>(model: Model, calls: ModelCalls): Model {
   const raw: Foreign = model;
   const streamed = (name: string, usageIn: (chunk: Foreign) => TokenUsage | undefined, add = laterUsage) =>
     async function* (messages: Foreign, options: Foreign, runManager: Foreign) {
-      const send = (signal: AbortSignal) => raw[name](messages, { ...options, signal }, runManager);
+      const send = (signal: AbortSignal) =>
+        raw[name](messages, { ...options, signal, ...onlyOnce }, runManager);
       yield* await calls.stream(callOf(raw, messages, options), send, { usageOf: usageIn, add });
     };
   const own: Foreign = Object.create(model);
   own._generate = async (messages: Foreign, options: Foreign, runManager: Foreign) =>
     await calls.once(
       callOf(raw, messages, options),
-      async (signal) => await raw._generate(messages, { ...options, signal }, runManager),
+      async (signal) => await raw._generate(messages, { ...options, signal, ...onlyOnce }, runManager),
       ({ generations }) => messageUsage(generations[0]?.message),
     );
   if (hasOwn(raw, "_streamResponseChunks"))

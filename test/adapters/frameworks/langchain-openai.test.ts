@@ -1,10 +1,18 @@
 // The adapter of LangChain.js with the framework's own model of OpenAI, against a local server that speaks its wire.
+// The model has retries of its own, for which no slot may be held.
 
-import { ChatOpenAI } from "@langchain/openai";
-import { createAgent, createMiddleware, initChatModel } from "langchain";
+import { ChatOpenAI, type ChatOpenAIFields } from "@langchain/openai";
+import {
+  type AgentMiddleware,
+  createAgent,
+  createMiddleware,
+  initChatModel,
+  modelRetryMiddleware,
+} from "langchain";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { swarmMiddleware, withSwarm } from "../../../src/adapters/langchain.ts";
+import { swarmFetch } from "../../../src/adapters/openai.ts";
 import { limits } from "../../../src/limits.ts";
 import { all, conformance } from "./conformance.ts";
 import { type FakeProvider, wholeText } from "./fake-provider.ts";
@@ -13,9 +21,16 @@ import { openAiWire, startWireServer, type WireServer } from "./wire-server.ts";
 let server: WireServer | undefined;
 let current: FakeProvider;
 
-function modelOf(): ChatOpenAI {
-  const configuration = { baseURL: server?.url ?? "" };
-  return new ChatOpenAI({ model: "gpt-4o", apiKey: "none", maxRetries: 0, configuration });
+/** @param fields of the model, which tries a failed call again twice by default */
+function modelOf({ configuration, ...fields }: ChatOpenAIFields = {}): ChatOpenAI {
+  const reached = { baseURL: server?.url ?? "", ...configuration };
+  return new ChatOpenAI({
+    model: "gpt-4o",
+    apiKey: "none",
+    maxRetries: 2,
+    ...fields,
+    configuration: reached,
+  });
 }
 
 /** A model of its provider's package, loaded at the first call. */
@@ -23,6 +38,8 @@ async function namedModel() {
   const fields = { modelProvider: "openai", apiKey: "none", configuration: { baseURL: server?.url } };
   return await initChatModel("gpt-4o", fields);
 }
+
+const refusedOnce = { tokens: 0, inputTokens: 0, outputTokens: 0 };
 
 conformance(
   {
@@ -78,6 +95,28 @@ conformance(
       expect(await bench.reports()).toEqual([all, all, all, all, all]);
     });
 
+    it("a model does not try again while it holds a slot", async () => {
+      bench.provider.plans.push({ status: 500 });
+      const model = withSwarm(modelOf(), bench.swarm, options());
+      await expect(model.invoke("Count.")).rejects.toThrow("500");
+      bench.provider.plans.push({ status: 500 });
+      await expect(model.stream("Count.")).rejects.toThrow("500");
+      bench.provider.plans.push({ status: 500 });
+      await expect(model.bindTools([]).invoke("Count.", { maxRetries: 2 })).rejects.toThrow("500");
+      expect(bench.provider.calls).toBe(3);
+      expect(await bench.reports()).toEqual([refusedOnce, refusedOnce, refusedOnce]);
+    });
+
+    it("an agent tries again in slots of their own, by the framework's middleware around this one", async () => {
+      bench.provider.plans.push({ status: 500 });
+      const retry = modelRetryMiddleware({ maxRetries: 1, initialDelayMs: 10, onFailure: "error" });
+      const middleware = [retry, holding()] as AgentMiddleware[];
+      const agent = createAgent({ model: modelOf(), tools: [], middleware });
+      expect((await agent.invoke(asked)).messages.at(-1)?.text).toBe(wholeText);
+      expect(bench.provider.calls).toBe(2);
+      expect(await bench.reports()).toEqual([refusedOnce, all]);
+    });
+
     it("an agent whose model is named by text holds slots, and aborts a call that lost its slot", async () => {
       const model = await namedModel();
       const agent = createAgent({ model, tools: [], middleware: [holding()] });
@@ -88,6 +127,15 @@ conformance(
       const again = createAgent({ model, tools: [], middleware: [quick] });
       await expect(again.invoke(asked)).rejects.toThrow("the slot of");
       await bench.reports();
+    });
+
+    it("a model whose client holds slots tries again by itself, in slots of their own", async () => {
+      bench.provider.plans.push({ status: 500 });
+      const fetch = swarmFetch(bench.swarm, options());
+      const { text } = await modelOf({ configuration: { fetch } }).invoke("Count.");
+      expect(text).toBe(wholeText);
+      expect(bench.provider.calls).toBe(2);
+      expect(await bench.reports()).toEqual([refusedOnce, all]);
     });
   },
 );
