@@ -60,7 +60,7 @@ export function withoutOwn<Options extends object, Name extends keyof Options>(
   return { own, rest };
 }
 
-const swarm = having<Swarm>("a swarm, as `await connect()` returns it", "acquire");
+const swarm = having<Swarm>("a swarm, as `await connect()` returns it", "acquire", "currentAttempt");
 
 /** @throws InvalidValueError unless it is a swarm */
 export function readSwarm(adapter: string, given: unknown): Swarm {

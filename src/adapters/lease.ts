@@ -10,7 +10,6 @@
 
 import { randomUUID } from "node:crypto";
 import { Aborts } from "../abort.ts";
-import { currentAttempt } from "../agent/current-attempt.ts";
 import { type HandlerContext, InfrastructureError } from "../agent/handler.ts";
 import type { RefusedSlot } from "../agent/slot-refusal.ts";
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
@@ -99,7 +98,7 @@ export class ModelCalls {
     const { resource: named, tiers, ...options } = this.#options;
     const model = modelOf(id, named);
     const resource = resourceOf(model, named);
-    const attempt = currentAttempt();
+    const attempt = this.#swarm.currentAttempt();
     this.#throwIfRefused(attempt, resource);
     const characters = promptCharacters(prompt);
     const terms = {

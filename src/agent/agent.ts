@@ -226,6 +226,7 @@ class LinkedAgent implements Agent {
     this.joined = this.#untilJoined(options.signal);
     this.#slots = new Slots({ agent: profile.id, clock, tell: (order) => this.#session.tell(order) });
     this.#runner = new Runner({
+      reached: { swarm, servers: wire.transport.servers },
       slots: this.#slots,
       handler: options.handler,
       reportsErrorText: options.errorText !== false,

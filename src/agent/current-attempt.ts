@@ -2,11 +2,21 @@
 // and its own library calls, such as the wrapper of a model's client, that gets no context as an argument.
 
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { SwarmId } from "../ids.ts";
 import type { HandlerContext } from "./handler.ts";
 
 /** A handler's context, and whether the handler still runs. */
 export interface RunningAttempt extends HandlerContext {
   readonly hasEnded: boolean;
+  /** Of the agent that runs the handler. */
+  readonly reached: ReachedSwarm;
+}
+
+/** A swarm, as a connection reaches it. A name alone does not tell swarms of different servers apart. */
+export interface ReachedSwarm {
+  readonly swarm: SwarmId;
+  /** As `Transport.servers`. */
+  readonly servers: readonly string[] | undefined;
 }
 
 const running = new AsyncLocalStorage<RunningAttempt>();
@@ -16,6 +26,17 @@ const running = new AsyncLocalStorage<RunningAttempt>();
 export function currentAttempt(): HandlerContext | undefined {
   const attempt = running.getStore();
   return attempt?.hasEnded === false ? attempt : undefined;
+}
+
+/** As `currentAttempt`, for attempts of one swarm. Connections to servers that they do not have in common are taken for
+ *  connections to different swarms. */
+export function currentAttemptOf({ swarm, servers }: ReachedSwarm): HandlerContext | undefined {
+  const attempt = running.getStore();
+  if (attempt === undefined || attempt.hasEnded || attempt.reached.swarm !== swarm) return undefined;
+  const { servers: others } = attempt.reached;
+  const isShared =
+    servers === undefined || others === undefined || servers.some((server) => others.includes(server));
+  return isShared ? attempt : undefined;
 }
 
 /** Runs code as the code of an attempt. */

@@ -9,7 +9,7 @@ import { limits } from "../limits.ts";
 import type { HoldClaim } from "../protocol/schemas.ts";
 import type { RunSpan, Tracing } from "../tracing/tracing.ts";
 import { ChunkBuffer, chunkOf } from "./chunk-buffer.ts";
-import { type RunningAttempt, runAs } from "./current-attempt.ts";
+import { type ReachedSwarm, type RunningAttempt, runAs } from "./current-attempt.ts";
 import { isGenerated, resultOf } from "./generated.ts";
 import {
   type Handler,
@@ -37,6 +37,7 @@ import { infrastructureErrorIn } from "./wrapped-error.ts";
 
 export interface RunnerDeps {
   readonly handler: Handler;
+  readonly reached: ReachedSwarm;
   readonly slots: Slots;
   /** Opens payloads and seals results. Undefined: they travel as they are. */
   readonly codec?: PayloadCodec | undefined;
@@ -248,6 +249,10 @@ class Attempt implements RunningAttempt {
 
   get hasEnded(): boolean {
     return this.#hasEnded;
+  }
+
+  get reached(): ReachedSwarm {
+    return this.#deps.reached;
   }
 
   /** When the attempt is too slow, monotonic ms. */

@@ -13,6 +13,8 @@ import {
   type TypedAgentOptions,
 } from "../agent/agent.ts";
 import { Bundler } from "../agent/bundler.ts";
+import { currentAttemptOf } from "../agent/current-attempt.ts";
+import type { HandlerContext } from "../agent/handler.ts";
 import { argument, callback, flag, judged, objectOf, readerOf } from "../agent/options.ts";
 import type { PayloadCodec } from "../agent/payload-codec.ts";
 import { type ReleaseOptions, readRelease } from "../agent/slot-refusal.ts";
@@ -251,6 +253,10 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  granted.
    *  @throws as `acquire`, and the error of `work` */
   wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, options: WrapOptions): Promise<Result>;
+
+  /** The context of the running handler, as the function `currentAttempt` returns it. Undefined also for a handler of
+   *  another swarm: of another name, or at servers of which this connection names none. */
+  currentAttempt(): HandlerContext | undefined;
 
   /** Acquires slots and returns a handle for `releaseHandle`, for frameworks whose callbacks begin and end work
    *  in different places. @throws as `acquire` */
@@ -671,6 +677,11 @@ export class SwarmClient implements Swarm {
 
   async wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, options: WrapOptions): Promise<Result> {
     return await this.#slots.wrap(work, options);
+  }
+
+  currentAttempt(): HandlerContext | undefined {
+    const { swarm, transport } = this.#deps;
+    return currentAttemptOf({ swarm, servers: transport.servers });
   }
 
   async acquireStart(resources: string | readonly string[], options?: AcquireOptions): Promise<SlotTicket> {

@@ -44,6 +44,7 @@ import { RefusedLogin } from "./refused-login.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
 import {
   describeAddress,
+  placeOf,
   refusePlainSecrets,
   type ServerAddress,
   type ServerCredentials,
@@ -150,6 +151,7 @@ interface WireOptions extends NatsOptions {
 
 class WireTransport implements NatsTransport {
   readonly inboxPrefix: string;
+  readonly servers: readonly string[];
   readonly #connection: NatsConnection;
   readonly #options: WireOptions;
   readonly #onError: (error: Error) => void;
@@ -166,6 +168,7 @@ class WireTransport implements NatsTransport {
   constructor(connection: NatsConnection, options: WireOptions) {
     const { inboxPrefix = DEFAULT_INBOX_PREFIX, onError } = options;
     this.inboxPrefix = inboxPrefix;
+    this.servers = options.urls.map(placeOf);
     this.#options = options;
     this.#connection = connection;
     this.#onError = onError ?? (() => undefined);

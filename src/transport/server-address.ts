@@ -53,6 +53,12 @@ export function parseServerUrls(text: string, source: string): ServerAddress {
   };
 }
 
+/** `host:port`, with one name for this machine. */
+export function placeOf(url: string): string {
+  const { hostname, port } = new URL(url);
+  return `${isLoopback(hostname) ? "localhost" : hostname}:${port || NATS_PORT}`;
+}
+
 /** Whether the address is of this machine alone. A name other than `localhost` may be any machine's. */
 export function isLoopback(host: string): boolean {
   if (host === "localhost" || host === "::1" || host === "[::1]") return true;

@@ -58,6 +58,9 @@ export interface Transport {
   readonly inboxPrefix: string;
   /** Maximum size of a message in bytes, as the server announced. */
   readonly maxPayloadBytes: number;
+  /** `host:port` of the servers that the program named, to tell connections to different servers apart. Undefined:
+   *  unknown. */
+  readonly servers?: readonly string[] | undefined;
 
   /** Queued and sent in order; kept over a short reconnect. Silently dropped after close.
    *  @throws InvalidMessageError when larger than `maxPayloadBytes` */

@@ -11,6 +11,7 @@ import { swarmModel, swarmModelProvider } from "../../src/adapters/openai-agents
 import type { TokenUsage } from "../../src/adapters/token-usage.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
+import { swarmId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { Gate } from "../support/gate.ts";
 import { startTestSwarm, type TestSwarm } from "../support/swarm.ts";
@@ -114,7 +115,9 @@ describe("a call", () => {
       weights.push(weight);
       throw new Error("seen");
     };
-    const noted = (options: CallOptions) => new ModelCalls("test", { acquire } as never, options);
+    const currentAttempt = () => undefined;
+    const noted = (options: CallOptions) =>
+      new ModelCalls("test", { acquire, currentAttempt } as never, options);
     const seen = async (model: ModelCalls, prompt: unknown) =>
       await expect(model.once({ model: "gpt-4o", prompt }, hangs, () => undefined)).rejects.toThrow("seen");
     const messages = [{ role: "user", content: [{ type: "text", text: "x".repeat(8_000) }] }];
@@ -253,6 +256,41 @@ it("a stream that runs when its handler has returned is cut off, and the reader 
   ).rejects.toMatchObject({ code: "WAGGLE_HANDLE_ENDED" });
   expect(await slotsOf(resource)).toMatchObject({ inUse: 0 });
   await agent.drain();
+});
+
+describe("in a handler of another swarm, a call", () => {
+  it.each([
+    ["of another name", "other", undefined, true],
+    ["at other servers", "test", ["b:4222"], true],
+    ["at one of the same servers", "test", ["b:4222", "a:4222"], false],
+  ])("%s holds a slot of its own swarm: %s", async (_, name, servers, isForeign) => {
+    const { calls: model, resource } = await calls();
+    const there = await startTestSwarm({ swarm: swarmId(name) });
+    const reach = (to: TestSwarm, at: readonly string[] | undefined) =>
+      Object.assign(to.hub.connect(), { servers: at });
+    const away = await connect({ transport: reach(there, servers), swarm: name });
+    const agent = await away.agent({ kinds: ["asks"], handler: async () => await ask() });
+    const here = await connect({ transport: reach(coordinator, ["a:4222"]), swarm: "test" });
+    const ask = async () =>
+      await new ModelCalls("test", here, { resource }).once(
+        call,
+        async () => ((await slotsOf(resource))?.holders?.[0]?.task === undefined ? "plain" : "served"),
+        () => used,
+      );
+    const task = await away.submit({ kind: "asks", maxAttempts: 1 });
+    const outcome = await task.outcome();
+    if (isForeign) expect(outcome).toMatchObject({ state: "completed", result: "plain" });
+    else expect(outcome).toMatchObject({ error: expect.stringContaining(resource) });
+    await model.once(
+      call,
+      async () => "still works",
+      () => used,
+    );
+    await agent.drain();
+    await here.close();
+    await away.close();
+    await there.stop();
+  });
 });
 
 describe("a used up quota", () => {

@@ -24,6 +24,7 @@ async function endsOf(handler: Handler, log = silentLogger) {
   const runner = new Runner({
     reportsErrorText: true,
     agent: "a1",
+    reached: { swarm: swarmId("test"), servers: undefined },
     tracing: undefined,
     handler,
     slots: new Slots({ agent: "a1", clock, tell: () => undefined }),

@@ -18,7 +18,7 @@ import type {
 } from "../../src/agent/link.ts";
 import { Runner } from "../../src/agent/runner.ts";
 import { Slots } from "../../src/agent/slots.ts";
-import { resourceName } from "../../src/ids.ts";
+import { resourceName, swarmId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock, settled } from "../client/manual-clock.ts";
 import { silentLogger } from "../support/swarm.ts";
@@ -54,6 +54,7 @@ function start(handler: Handler, maxConcurrent = 4, log = silentLogger, reportsE
   const runner = new Runner({
     reportsErrorText,
     agent: "a1",
+    reached: { swarm: swarmId("test"), servers: undefined },
     tracing: undefined,
     handler,
     slots,

@@ -487,6 +487,7 @@ const swarmCalls: Calls<Swarm> = {
   },
   project: { args: { project: [task.project, (of, given) => of.project(given)] } },
   close: {},
+  currentAttempt: {},
 };
 
 const waits: Values<WaitOptions> = ask;

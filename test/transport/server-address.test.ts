@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { InvalidConfigError } from "../../src/errors.ts";
-import { describeAddress, parseServerUrls } from "../../src/transport/server-address.ts";
+import { describeAddress, parseServerUrls, placeOf } from "../../src/transport/server-address.ts";
 
 describe("server addresses", () => {
   it.each([
@@ -50,4 +50,12 @@ describe("server addresses", () => {
     const address = parseServerUrls("nats://ann:hunter2@a:1,tls://b:2", "--nats");
     expect(describeAddress(address)).toBe("a:1, b:2");
   });
+});
+
+it.each([
+  ["nats://127.0.0.1:4222", "localhost:4222"],
+  ["tls://[::1]:4223", "localhost:4223"],
+  ["nats://host", "host:4222"],
+])("the place of %s is %s", (url, place) => {
+  expect(placeOf(url)).toBe(place);
 });
