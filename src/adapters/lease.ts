@@ -259,12 +259,9 @@ export class Lease {
     if (usage !== undefined) this.#usage = add(this.#usage, usage);
   }
 
-  /** The provider is at work: renews the idle limit. Aborts the call of a handler that has returned meanwhile. */
+  /** The provider is at work: renews the idle limit. */
   touch(): void {
-    if (this.#isOver || this.#slot.touch()) return;
-    this.stop(
-      new WaggleError("WAGGLE_HANDLE_ENDED", `${this.model}: the handler returned before its call ended`),
-    );
+    this.#slot.touch();
   }
 
   /** Reports the tokens, and releases the slot. Without a report, the estimate is charged. Idempotent.

@@ -31,7 +31,7 @@ import { argument } from "./options.ts";
 import { opened, type PayloadCodec, sealedResult } from "./payload-codec.ts";
 import { resultText } from "./result-text.ts";
 import { releaseAfterError } from "./slot-refusal.ts";
-import type { AcquireOptions, AcquiringAttempt, Slot, Slots } from "./slots.ts";
+import type { AbandonableSlot, AcquireOptions, AcquiringAttempt, Slot, Slots } from "./slots.ts";
 import { classAndCodeOf, isA, lineOf, textOf, wordsOf } from "./words.ts";
 import { infrastructureErrorIn } from "./wrapped-error.ts";
 
@@ -551,7 +551,7 @@ const wholeTokens = z.int().min(0);
 class AttemptSlots {
   readonly #slots: Slots;
   readonly #attempt: Omit<AcquiringAttempt, "signals">;
-  readonly #held = new Set<Slot>();
+  readonly #held = new Set<AbandonableSlot>();
   readonly #over = new AbortController();
 
   constructor(slots: Slots, attempt: Omit<AcquiringAttempt, "signals">) {
@@ -568,7 +568,7 @@ class AttemptSlots {
     const slot = await this.#slots.acquire(resources, options, { ...this.#attempt, signals });
     for (const held of this.#held) if (held.isReleased) this.#held.delete(held);
     this.#held.add(slot);
-    if (this.#over.signal.aborted) void slot.release(); // granted at the moment the handler ended
+    if (this.#over.signal.aborted) slot.abandon({ unanswered: true }); // granted at the moment the handler ended
     return slot;
   }
 
@@ -577,7 +577,7 @@ class AttemptSlots {
     this.#over.abort(new DOMException("the handler has ended", "AbortError"));
     const forgotten = [...this.#held].filter((slot) => !slot.isReleased);
     for (const slot of forgotten)
-      void slot.release(outcome === "completed" ? {} : releaseAfterError(hold, error, slot.resources));
+      slot.abandon(outcome === "completed" ? {} : releaseAfterError(hold, error, slot.resources));
     return forgotten.flatMap(({ resources }) => resources);
   }
 }

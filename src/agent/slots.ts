@@ -84,7 +84,8 @@ export interface SlotTicket {
 /** The held slots of one slot lease, until released. Declare with `await using`, or release in a `finally`. */
 export interface Slot extends SlotTicket, AsyncDisposable {
   /** Aborted, with a WaggleError of code `WAGGLE_SLOT_LOST`, when another holder may have the slots. The lease
-   *  could not be renewed, the idle time ended, the leader revoked the slots, or the agent ended. */
+   *  could not be renewed, the idle time ended, the leader revoked the slots, or the agent ended. With the code
+   *  `WAGGLE_HANDLE_ENDED` when the handler that acquired the slots has ended. */
   readonly signal: AbortSignal;
   /** True after a call of `release`. */
   readonly isReleased: boolean;
@@ -101,6 +102,12 @@ export interface Slot extends SlotTicket, AsyncDisposable {
    *  slots were lost.
    *  @throws InvalidMessageError for a wrong option, naming it: then nothing is released */
   release(options?: ReleaseOptions): Promise<void>;
+}
+
+/** A slot as its agent has it. */
+export interface AbandonableSlot extends Slot {
+  /** Releases the slot of a handler that has ended, and aborts what goes on under it. */
+  abandon(options?: ReleaseOptions): void;
 }
 
 export interface SlotsDeps {
@@ -126,7 +133,7 @@ interface Waiting {
   readonly attempt: AcquiringAttempt | undefined;
   /** Charged to the attempt without a report. */
   readonly tokens: number | undefined;
-  readonly resolve: (slot: Slot) => void;
+  readonly resolve: (slot: AbandonableSlot) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -159,7 +166,7 @@ export class Slots {
     resources: string | readonly string[],
     options?: AcquireOptions,
     attempt?: AcquiringAttempt,
-  ): Promise<Slot> {
+  ): Promise<AbandonableSlot> {
     const { wanted: asked, signal } = readSlotLease(resources, options);
     const signals = attempt?.signals ?? [];
     const giveUps = signal === undefined ? signals : [signal, ...signals];
@@ -172,7 +179,7 @@ export class Slots {
         : { ...withoutAccount(asked, attempt.task), holder: holderWithin(attempt.holder, asked.holder), key };
     const givenUp = this.#aborts.linkedTo(...giveUps);
     try {
-      return await new Promise<Slot>((resolve, reject) => {
+      return await new Promise<AbandonableSlot>((resolve, reject) => {
         const { resources: wanted, tokens } = asked;
         this.#waitingByKey.set(key, {
           resources: wanted.toSorted(),
@@ -324,7 +331,7 @@ interface SlotEnds {
   readonly refuse: (refused: SlotRefusalClaim) => Promise<void>;
 }
 
-class HeldSlot implements Slot {
+class HeldSlot implements AbandonableSlot {
   readonly handle: string;
   readonly resources: readonly string[];
   readonly agent: string;
@@ -396,6 +403,12 @@ class HeldSlot implements Slot {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
+  }
+
+  abandon(options?: ReleaseOptions): void {
+    void this.release(options);
+    const sentence = `the slot of ${this.resources.join(" and ")} was released: its handler has ended`;
+    this.#lost.abort(new WaggleError("WAGGLE_HANDLE_ENDED", sentence));
   }
 
   lose(reason: SlotLossReason): void {

@@ -227,6 +227,30 @@ it("a cancelled attempt aborts its call, and releases", async () => {
   await agent.drain();
 });
 
+it("a call that runs when its handler has returned is aborted at once", async () => {
+  const { calls: model, resource } = await calls();
+  const begun = new Gate();
+  let aborted: AbortSignal | undefined;
+  let late: Promise<unknown> | undefined;
+  const send = async (signal: AbortSignal) => {
+    aborted = signal;
+    begun.open();
+    return await hangs();
+  };
+  const agent = await swarm.agent({
+    kinds: ["forgets"],
+    handler: async () => {
+      late = model.once(call, send, () => used).catch((error: unknown) => error);
+      await begun.opened;
+    },
+  });
+  await (await swarm.submit({ kind: "forgets" })).result();
+  expect(await late).toMatchObject({ code: "WAGGLE_HANDLE_ENDED" });
+  expect(aborted?.aborted).toBe(true);
+  expect(await slotsOf(resource)).toMatchObject({ inUse: 0 });
+  await agent.drain();
+});
+
 it("a stream that runs when its handler has returned is cut off, and the reader gets the reason", async () => {
   const { calls: model, resource } = await calls();
   const goesOn = new Gate();

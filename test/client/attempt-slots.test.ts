@@ -97,6 +97,12 @@ it("a handler may not charge another project", async () => {
   expect(await refusal).toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field: "project" });
 });
 
+it("the signal of a forgotten slot is aborted when its handler ends", async () => {
+  const slot = (await run(async (context) => await context.acquire("gpu"))) as Slot;
+  expect(slot.signal.reason).toMatchObject({ code: "WAGGLE_HANDLE_ENDED" });
+  expect([slot.isReleased, slot.touch()]).toEqual([true, false]);
+});
+
 it("a failed handler says nothing about the resources of its forgotten slots", async () => {
   await client.agent({
     kinds: ["fails"],
