@@ -22,6 +22,8 @@ export class StreamWorld {
   copyMs: number | undefined;
   copiesArrived = 0;
   publishFates: PublishFate[] = [];
+  /** Verbs of all requests to the API, in order. */
+  readonly asked: string[] = [];
   /** Fates of the next requests per verb, in order. */
   questionFates: { readonly verb: string; readonly fate: QuestionFate }[] = [];
   readonly server: SimJetStream;
@@ -32,8 +34,12 @@ export class StreamWorld {
     this.#clock = clock;
     this.server = new SimJetStream(clock, {
       onPublish: () => this.publishFates.shift() ?? "store",
-      onQuestion: (verb) =>
-        this.questionFates[0]?.verb === verb ? (this.questionFates.shift()?.fate ?? "answer") : "answer",
+      onQuestion: (verb) => {
+        this.asked.push(verb);
+        return this.questionFates[0]?.verb === verb
+          ? (this.questionFates.shift()?.fate ?? "answer")
+          : "answer";
+      },
     });
   }
 

@@ -104,8 +104,19 @@ export const mutants: readonly Mutant[] = [
     file: "src/journal/stream/stream-segment.ts",
     edits: [
       {
-        find: 'if (outcome.kind === "refused" || position - 1 > this.#openTo) {',
-        replace: 'if (outcome.kind === "refused") {',
+        find: "return position - 1 === last.position && ageMs < unsealedMs;",
+        replace: "return ageMs < unsealedMs;",
+      },
+    ],
+  },
+  {
+    name: "believes-an-acknowledgement-behind-a-loss",
+    breaks: "A paused leader commits a batch behind a seal that took the position of its lost record.",
+    file: "src/journal/stream/stream-segment.ts",
+    edits: [
+      {
+        find: "return position - 1 === last.position && ageMs < unsealedMs;",
+        replace: "return position - 1 === last.position && ageMs < Number.POSITIVE_INFINITY;",
       },
     ],
   },

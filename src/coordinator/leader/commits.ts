@@ -245,7 +245,7 @@ export class Commits {
   }
 
   #startWriter({ number, position }: LiveSegment): Writer {
-    const { session, journal, clock, logger } = this.#deps;
+    const { session, journal, clock, logger, timing } = this.#deps;
     return new Writer(
       {
         session,
@@ -253,6 +253,7 @@ export class Commits {
         position,
         clock,
         isLate: (sentMonotonicMs) => this.#lease.isLate(sentMonotonicMs),
+        leaseMs: timing.leaseMs,
       },
       {
         onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),

@@ -91,6 +91,8 @@ export interface WriterDeps {
   readonly clock: Clock;
   /** Whether an append was sent so long ago that its acknowledgement counts as none. */
   readonly isLate: (sentMonotonicMs: number) => boolean;
+  /** For so long after the send of an acknowledged append no other coordinator seals the segment. */
+  readonly leaseMs: number;
 }
 
 /** What stands where a batch was expected. `suspect`: no record, or a record in a segment without this session's
@@ -170,7 +172,7 @@ export class Writer {
   // --- sending --------------------------------------------------------------------------------------
 
   #send(sent: Sent): void {
-    const { clock, segment } = this.#deps;
+    const { clock, segment, leaseMs: unsealedMs } = this.#deps;
     sent.sentMonotonicMs = clock.monotonicMs();
     sent.firstSentMonotonicMs ??= sent.sentMonotonicMs;
     sent.outcome = undefined;
@@ -178,7 +180,7 @@ export class Writer {
     sent.round += 1;
     const { round } = sent;
     const expected = this.#position + this.#sent.indexOf(sent);
-    void segment.append(sent.batch.bytes, expected).then((outcome) => {
+    void segment.append(sent.batch.bytes, expected, { unsealedMs }).then((outcome) => {
       if (this.#isOver || sent.round !== round) return;
       sent.outcome = outcome;
       void this.#resolve();

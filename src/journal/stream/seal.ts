@@ -5,9 +5,16 @@
 // independently. On nats-server 2.10.27 a replica that applies the setting early drops acknowledged records, and may
 // lead the stream later (docs/adr/0025). A seal record has a fixed position among the records, on every replica.
 //
-// A writer cannot miss a seal: the append expects the position taken by the seal, and is refused. Only the second of
-// two overlapping appends may be stored after a seal. So `StreamSegment.append` trusts an acknowledgement only if no
-// seal precedes the record.
+// A writer usually meets a seal at once: the append expects the position taken by the seal, and is refused. Two kinds
+// of appends are stored after a seal. One is the second of two overlapping appends. The other follows a loss of the
+// last record, if the seal took the lost record's position. So `StreamSegment.append` asks for a seal before it trusts
+// an acknowledgement, unless both hold:
+//
+//   - The record directly follows the last record acknowledged to this handle.
+//   - That record was sent less than `AppendOptions.unsealedMs` ago. No other coordinator seals the segment earlier:
+//     a coordinator waits for T without a new record.
+//
+// The record that opens a segment is always checked.
 //
 // A damaged store may acknowledge a seal but never return it. Nats-server 2.9.10 does so with each record after a
 // flipped bit in the newest block. After `limits.sealsUnshownMax` acknowledged but missing seals the handle treats the
