@@ -18,6 +18,7 @@ export type WaggleErrorCode =
   | "WAGGLE_ABOVE_CAPACITY"
   | "WAGGLE_ACQUIRE_ORDER"
   | "WAGGLE_ACQUIRE_TIMED_OUT"
+  | "WAGGLE_ON_HOLD"
   | "WAGGLE_UNKNOWN_HANDLE"
   | "WAGGLE_HANDLE_ENDED"
   | "WAGGLE_SLOT_LOST"
@@ -100,6 +101,24 @@ export class BackpressureError extends WaggleError {
   constructor(message: string, retryAfterMs: number) {
     super("WAGGLE_BACKPRESSURE", message);
     this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** A resource is on hold for longer than a request for its slots may wait: nothing is held. A handler may have another
+ *  way. Where it lets the error pass, the attempt ends as refused, counts towards no limit, and the task waits for the
+ *  hold or goes elsewhere. */
+export class OnHoldError extends WaggleError {
+  readonly resource: string;
+  /** End of the hold, unless it is renewed or ended before. */
+  readonly until: Date;
+
+  constructor(
+    message: string,
+    options: WaggleErrorOptions & { readonly resource: string; readonly until: Date },
+  ) {
+    super("WAGGLE_ON_HOLD", message, options);
+    this.resource = options.resource;
+    this.until = options.until;
   }
 }
 

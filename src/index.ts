@@ -102,6 +102,7 @@ export {
   JournalDamagedError,
   NoAgentsAvailableError,
   NoLeaderError,
+  OnHoldError,
   OutcomeUnknownError,
   UnreachableError,
   UnreadableAnswerError,

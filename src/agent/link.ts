@@ -38,6 +38,7 @@ export interface PlainError {
   readonly field?: string;
   readonly retryAfterMs?: number;
   readonly budget?: ExceededBudget;
+  readonly hold?: { readonly resource: string; readonly until: number };
 }
 
 /** Identity and abilities of an agent, sent when joining. */

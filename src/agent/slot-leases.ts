@@ -448,12 +448,13 @@ function isOfTheAgent({ code }: CodedError): boolean {
 }
 
 /** Codes of a later version pass through unchanged. */
-function plain({ code, message, field, retryAfterMs, budget }: Omit<CodedError, "ok">): PlainError {
+function plain({ code, message, field, retryAfterMs, budget, hold }: Omit<CodedError, "ok">): PlainError {
   return {
     code: code as WaggleErrorCode,
     message,
     ...(field === undefined ? {} : { field }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(budget === undefined ? {} : { budget }),
+    ...(hold === undefined ? {} : { hold }),
   };
 }

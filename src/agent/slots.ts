@@ -9,6 +9,7 @@ import {
   BudgetExceededError,
   InvalidMessageError,
   NoLeaderError,
+  OnHoldError,
   UnreachableError,
   WaggleError,
 } from "../errors.ts";
@@ -156,6 +157,7 @@ export class Slots {
    *  @throws InvalidMessageError naming the field
    *  @throws BackpressureError when the queue of the resource is full
    *  @throws BudgetExceededError when a budget in mode `reject` has too little left
+   *  @throws OnHoldError when a resource is on hold for longer than the request may wait
    *  @throws WaggleError `WAGGLE_UNKNOWN_RESOURCE`, `WAGGLE_ABOVE_CAPACITY`, `WAGGLE_ACQUIRE_ORDER`,
    *    `WAGGLE_ACQUIRE_TIMED_OUT`, `WAGGLE_UNKNOWN_PROJECT`, `WAGGLE_OVER_BUDGET`
    *  @throws NoLeaderError when no leader answered within `limits.askTimeoutMs`, 30 s; after a first answer,
@@ -558,7 +560,7 @@ function ended(): UnreachableError {
   return new UnreachableError("The agent has ended and can acquire nothing");
 }
 
-function errorOf({ code, message, field, retryAfterMs, budget }: PlainError): WaggleError {
+function errorOf({ code, message, field, retryAfterMs, budget, hold }: PlainError): WaggleError {
   const options = field === undefined ? {} : { field };
   switch (code) {
     case "WAGGLE_BACKPRESSURE":
@@ -567,6 +569,10 @@ function errorOf({ code, message, field, retryAfterMs, budget }: PlainError): Wa
       return budget === undefined
         ? new WaggleError(code, message, options)
         : new BudgetExceededError(message, { retryAfterMs: retryAfterMs ?? limits.budgetRetryMs, budget });
+    case "WAGGLE_ON_HOLD":
+      return hold === undefined
+        ? new WaggleError(code, message, options)
+        : new OnHoldError(message, { ...options, resource: hold.resource, until: new Date(hold.until) });
     case "WAGGLE_INVALID_MESSAGE":
       return new InvalidMessageError(message, options);
     case "WAGGLE_NO_LEADER":

@@ -1,20 +1,27 @@
 // The error behind an error. A client of HTTP or a model framework wraps the error of a call in an error of its own,
 // with the call's error as `cause`. A handler then throws the wrapping error.
 
+import { OnHoldError } from "../errors.ts";
 import { InfrastructureError } from "./handler.ts";
 import { isA } from "./words.ts";
 
 /** Frameworks wrap an error two or three times. */
 const DEPTH_MAX = 8;
 
-/** The InfrastructureError that was thrown, or that is behind the thrown error. Never throws. */
+/** The InfrastructureError that was thrown, or that is behind the thrown error. An OnHoldError stands for one that
+ *  names the resource, without a time: the leader knows the hold. Never throws. */
 export function infrastructureErrorIn(thrown: unknown): InfrastructureError | undefined {
   let at = thrown;
   for (let depth = 0; depth < DEPTH_MAX && at !== undefined; depth += 1) {
     if (isA(at, InfrastructureError)) return at;
+    if (isA(at, OnHoldError)) return refusalBy(at);
     at = errorBehind(at);
   }
   return undefined;
+}
+
+function refusalBy(cause: OnHoldError): InfrastructureError {
+  return new InfrastructureError(cause.message, { scope: { resource: cause.resource }, cause });
 }
 
 /** `lastError` is the one of the AI SDK's retries. Undefined when there is none, or it cannot be read. */

@@ -4,7 +4,7 @@
 import { unreachable } from "../assert.ts";
 import type { TaskObstacle, TaskWait } from "../protocol/explain-schemas.ts";
 import { labelFlags, needsWords } from "../state/needs.ts";
-import { counted, duration, whyOnHold } from "./describe.ts";
+import { counted, duration, targetText, whyOnHold } from "./describe.ts";
 
 /** How instants are written. */
 type TimeText = (at: number) => string;
@@ -29,8 +29,8 @@ export function describeObstacle(
     case "project-paused":
       return `Project ${obstacle.project} is paused: none of its tasks is assigned until \`waggle resume ${obstacle.project}\``;
     case "not-before":
-      return obstacle.resource !== undefined
-        ? resourceHoldText(obstacle, obstacle.resource, timeText)
+      return obstacle.probed !== undefined
+        ? probedText(obstacle.probed, timeText(obstacle.until))
         : obstacle.isRetry
           ? `An attempt failed: the next attempt starts no earlier than ${timeText(obstacle.until)}`
           : `Not due before ${timeText(obstacle.until)}, as its submitter asked`;
@@ -197,23 +197,33 @@ function rateText(
   return `Agents of type ${type} have used up their rate, ${sum}; ${whom}: ${opens}\`waggle rate set ${type} --window ${window} --tokens N\` allows more`;
 }
 
-function resourceHoldText(
-  { until, hold, by }: Extract<TaskObstacle, { reason: "not-before" }>,
-  resource: string,
-  timeText: TimeText,
+function probedText(
+  { on, name, by, hold }: NonNullable<Extract<TaskObstacle, { reason: "not-before" }>["probed"]>,
+  until: string,
 ): string {
+  const target = targetText({ on, name });
   const why = whyOnHold({ by, reason: hold });
-  return `An attempt was refused, and resource ${resource} is on hold (${why}): the next attempt starts no earlier than ${timeText(until)}; \`waggle unhold resource ${resource}\` ends the hold now`;
+  return `An attempt was the probe of ${target}, and was refused (${why}): another task makes the next probe, and the next attempt starts no earlier than ${until}; \`waggle unhold ${on} ${name}\` ends the hold now`;
 }
 
 function holdText(
   { on, name, agents, until, hold, by }: Extract<TaskObstacle, { reason: "on-hold" }>,
   timeText: TimeText,
 ): string {
-  const whom = on === "type" ? `All \`${name}\` agents are` : `Agent ${name} is`;
-  const why = by === undefined && hold === undefined ? "" : ` (${whyOnHold({ by, reason: hold })})`;
+  const whom =
+    on === "type"
+      ? `All \`${name}\` agents are`
+      : on === "agent"
+        ? `Agent ${name} is`
+        : `Resource ${name} is`;
+  const why = ` (${whyOnHold({ by, reason: hold })})`;
   const end = until === undefined ? "until the probe under way succeeds" : `until ${timeText(until)}`;
-  const able = on === "type" ? `; ${counted(agents, "agent")} of them would serve this task` : "";
+  const able =
+    on === "type"
+      ? `; ${counted(agents, "agent")} of them would serve this task`
+      : on === "agent"
+        ? ""
+        : `, and it refused this kind's tasks at ${counted(agents, "agent")}`;
   return `${whom} on hold ${end}${why}${able}: the next task then is the probe; \`waggle unhold ${on} ${name}\` ends the hold now`;
 }
 

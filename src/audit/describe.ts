@@ -250,6 +250,7 @@ const slotWaitEnds = {
   lost: "lost",
   "agent-gone": "agent gone",
   "above-capacity": "above the resource's slots",
+  "on-hold": "on hold for longer than the request may wait",
 } as const;
 
 const slotReleases = {

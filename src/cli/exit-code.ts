@@ -95,6 +95,7 @@ function exitCodeOfWaggle(code: WaggleErrorCode): ExitCode {
     case "WAGGLE_UNKNOWN_RESOURCE":
     case "WAGGLE_ABOVE_CAPACITY":
     case "WAGGLE_ACQUIRE_ORDER":
+    case "WAGGLE_ON_HOLD":
     case "WAGGLE_UNKNOWN_HANDLE":
     case "WAGGLE_HANDLE_ENDED":
     case "WAGGLE_SLOT_LOST":

@@ -27,7 +27,7 @@ import {
   tokensEstimate,
 } from "../state/estimate.ts";
 import type { Event, EventOf, FailureClass } from "../state/event.ts";
-import { elapseHold, endHold, placeHold } from "../state/hold-rows.ts";
+import { elapseHold, endHold, noteUser, placeHold } from "../state/hold-rows.ts";
 import { kindRowOf, noteKind } from "../state/kind-rows.ts";
 import { meetsNeeds } from "../state/needs.ts";
 import { leaveQueue, takeTurn } from "../state/queues.ts";
@@ -347,6 +347,8 @@ function closeFailed(
   if (verdict === "infrastructure" && "refusal" in event && event.refusal !== undefined)
     for (const target of countingTargets(state, attempt, event.refusal.on))
       countRefusal(state, target, refusalOfAttempt(attempt));
+  if (verdict === "refused" && "refusal" in event && typeof event.refusal?.on === "object")
+    noteUser(state, event.refusal.on.resource, attempt);
   const isReturned = !effects.attempt || verdict === "lost" || verdict === "aborted" || verdict === "revoked";
   carry(row, { charged: attempt.charged, isReturned, tokens: event.tokens });
   if (effects.attempt) addFailedBy(row, event.agent);

@@ -402,6 +402,8 @@ export type Reply =
       readonly handle: SlotHandle;
       readonly reason: SlotReleaseReason | SlotWaitEndReason;
     }
+  /** The resource is on hold for longer than the request may wait. */
+  | { readonly kind: "slot-on-hold"; readonly resource: ResourceName; readonly until: Instant }
   /** Released now (`held`), or the wait ended now (`waiting`). */
   | { readonly kind: "slot-released"; readonly handle: SlotHandle; readonly was: "held" | "waiting" }
   | { readonly kind: "unknown-handle"; readonly handle: SlotHandle }

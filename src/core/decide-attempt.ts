@@ -2,7 +2,7 @@
 // about an attempt that was closed before changes nothing, but frees capacity that is still occupied.
 
 import { assert } from "../assert.ts";
-import type { AttemptNumber, Instant, Kind, TaskRef } from "../ids.ts";
+import { type AttemptNumber, type Instant, type Kind, NO_GROUP, type TaskRef } from "../ids.ts";
 import { verdictOnRefusal } from "../scheduling/hold.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspension.ts";
 import { agentOf, findOpen } from "../state/agent-rows.ts";
@@ -15,8 +15,9 @@ import type { Command, CompletedOutcome, Reply, ReportedOutcome } from "./comman
 import { budgetsExceeded, decideLateCharge } from "./decide-budget.ts";
 import { endsOfProbed, refusalAt, roomFor } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
-import { grantOf } from "./grant-rules.ts";
+import { grantOf, refusalOfSlots } from "./grant-rules.ts";
 import { decideRetry } from "./retry.ts";
+import { awaitedOnHold, endWaitsInVain } from "./wait-in-vain.ts";
 
 type ReportResult = Extract<Command, { type: "ReportResult" }>;
 
@@ -92,11 +93,13 @@ export function decideTimeout(
   at: Instant,
   jitter: number,
 ): readonly Event[] {
-  const failure: AttemptFailure = {
-    class: "timed-out",
-    error: "the attempt ran longer than the task's timeoutMs",
-  };
-  return [failed(state, attempt, failure, at, jitter)];
+  const resource = awaitedOnHold(state, attempt);
+  if (resource === undefined) {
+    const error = "the attempt ran longer than the task's timeoutMs";
+    return [failed(state, attempt, { class: "timed-out", error }, at, jitter)];
+  }
+  const error = `the attempt waited for a slot of ${resource}, which is on hold, until the end of the task's timeoutMs`;
+  return [failed(state, attempt, { class: "refused", error }, at, jitter, { refusal: { on: { resource } } })];
 }
 
 /** Closes an open attempt when its agent is gone, or does not hold the attempt. */
@@ -129,7 +132,7 @@ export function kindAssignedBy(state: SwarmState, event: Event): Kind | undefine
 }
 
 /**
- * Reactions to an event after it is applied: suspensions, reinstatements, exceeded budgets.
+ * Reactions to an event after it is applied: suspensions, reinstatements, exceeded budgets, waits that a hold outlasts.
  * @param ranAs the result of `kindClosedBy` before
  */
 export function reactTo(
@@ -139,7 +142,8 @@ export function reactTo(
 ): readonly Event[] {
   const exceeded = budgetsExceeded(state, event, at);
   const judged = ranAs === undefined ? [] : judge(state, event, ranAs, at);
-  return exceeded.length === 0 ? judged : [...judged, ...exceeded];
+  const waits = endWaitsInVain(state, event);
+  return exceeded.length + waits.length === 0 ? judged : [...judged, ...exceeded, ...waits];
 }
 
 function judge(state: SwarmState, event: Event, kind: Kind, at: Instant): readonly Event[] {
@@ -189,14 +193,14 @@ function endOfAttempt(
     case "revoked": {
       // No order to stop was sent. The attempt may have begun, so P3 counts it.
       const failure = { class: "aborted", error: "the agent stopped it before it ended" } as const;
-      return [failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens })];
+      return [failed(state, attempt, failure, at, jitter, { reported: outcome })];
     }
     case "infrastructure":
       return refused(state, attempt, outcome, at, jitter);
     case "failed":
     case "invalid": {
       const failure = { class: outcome.kind, error: outcome.error };
-      const event = failed(state, attempt, failure, at, jitter, { tokens: outcome.tokens });
+      const event = failed(state, attempt, failure, at, jitter, { reported: outcome });
       return [event, ...endsOfProbed(state, attempt)];
     }
   }
@@ -206,19 +210,33 @@ function endOfAttempt(
 function refused(
   state: SwarmState,
   attempt: OpenAttempt,
-  { error, tokens, refusal: said }: Extract<ReportedOutcome, { kind: "infrastructure" }>,
+  reported: Extract<ReportedOutcome, { kind: "infrastructure" }>,
   at: Instant,
   jitter: number,
 ): readonly Event[] {
+  const { error, refusal: said } = reported;
   if (said === undefined)
-    return [failed(state, attempt, { class: "infrastructure", error }, at, jitter, { tokens })];
-  const refusal = refusalAt(said, at);
+    return [failed(state, attempt, { class: "infrastructure", error }, at, jitter, { reported })];
+  const refusal = permitted(state, attempt, refusalAt(said, at));
   const verdict = verdictOnRefusal(state, attempt, { ...refusal, error }, at);
   const { retryAt } = verdict;
   const failure = { class: verdict.class, error };
-  const event = failed(state, attempt, failure, at, jitter, { tokens, refusal, retryAt });
+  const event = failed(state, attempt, failure, at, jitter, {
+    reported,
+    refusal,
+    ...(retryAt === undefined ? {} : { retryAt }),
+  });
   // The holds first: the end of the attempt must not let another probe run.
   return [...verdict.holds.flatMap((hold) => [...roomFor(state, hold), hold]), event];
+}
+
+/** A refusal by a resource that the agent's grant leaves out names no resource: it counts at the agent. */
+function permitted(state: SwarmState, { agent }: OpenAttempt, refusal: Refusal): Refusal {
+  const { on, ...rest } = refusal;
+  if (typeof on !== "object") return refusal;
+  const group = agentOf(state, agent).group ?? NO_GROUP;
+  const wanted = { resources: [on.resource], project: undefined, tokens: 0 };
+  return refusalOfSlots(state, group, wanted) === undefined ? refusal : { ...rest, on: "agent" };
 }
 
 function completed(
@@ -246,25 +264,23 @@ function said(digest: ResultDigest | undefined, { task }: TaskRef): ResultDigest
   return digest;
 }
 
-/** An agent's report of an end without success. */
-interface Reported {
-  readonly tokens: number | undefined;
+/** More about an end without success. */
+interface Ending {
+  /** The agent's own report of the end. Without a report the agent must be asked to stop: its capacity stays occupied
+   *  until it confirms, unless it is lost. */
+  readonly reported?: { readonly tokens?: number };
   readonly refusal?: Refusal;
   /** Of a refused attempt. */
   readonly retryAt?: Instant | undefined;
 }
 
-/**
- * @param reported the agent's own report of the end. Without a report the agent must be asked to stop: its capacity
- *   stays occupied until it confirms, unless it is lost
- */
 function failed(
   state: SwarmState,
   attempt: OpenAttempt,
   failure: AttemptFailure,
   at: Instant,
   jitter: number,
-  reported?: Reported,
+  { reported, refusal: refusedBy, retryAt }: Ending = {},
 ): Event {
   const row = state.taskById.get(attempt) as TaskRow;
   const closing = {
@@ -276,12 +292,12 @@ function failed(
     latencyMs: at - attempt.assignedAt,
     ...(reported?.tokens === undefined ? {} : { tokens: reported.tokens }),
   };
-  const refusal = reported?.refusal === undefined ? {} : { refusal: reported.refusal };
+  const refusal = refusedBy === undefined ? {} : { refusal: refusedBy };
   const hasEnded = reported !== undefined || failure.class === "lost";
   const revoked = hasEnded ? {} : ({ revoked: true } as const);
   const retry =
     failure.class === "refused"
-      ? ({ kind: "retry", retryAt: reported?.retryAt } as const)
+      ? ({ kind: "retry", retryAt } as const)
       : decideRetry(row, failure.class, at, jitter);
   switch (retry.kind) {
     case "fail":

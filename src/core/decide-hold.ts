@@ -6,13 +6,7 @@ import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Event, HoldEndReason } from "../state/event.ts";
 import type { HoldProbe, HoldTarget, Refusal, SlotRefusal } from "../state/hold.ts";
-import {
-  findHold,
-  holdsDueForAttempts,
-  holdsProbedBy,
-  holdsProbedByLease,
-  judgingAttempt,
-} from "../state/hold-rows.ts";
+import { findHold, holdsProbedBy, holdsProbedByLease, judgingAttempt } from "../state/hold-rows.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
 import type { HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
@@ -44,18 +38,19 @@ function untilAt(
 
 /** The ends of the holds that an attempt probed. @param attempt still open, and not refused */
 export function endsOfProbed(state: SwarmState, attempt: OpenAttempt): readonly Event[] {
-  const probed = [...holdsProbedBy(state, attempt), ...holdsDueForAttempts(state, attempt)];
-  return probed.map((hold) => ended(hold, "probed"));
+  return holdsProbedBy(state, attempt).map((hold) => ended(hold, "probed"));
 }
 
-/** The ends of the holds that a released slot lease probed. @param lease still held @param refused not to be ended */
+/** The ends of the holds that a released slot lease probed, unless the end of an attempt judges the lease.
+ *  @param lease still held @param refused not to be ended */
 export function endsOfProbedLease(
   state: SwarmState,
   lease: SlotLeaseRow,
   refused: ReadonlySet<string>,
 ): readonly Event[] {
+  if (judgingAttempt(state, lease) !== undefined) return [];
   return holdsProbedByLease(state, lease)
-    .filter(({ name, probe }) => probe?.number === undefined && !refused.has(name))
+    .filter(({ name }) => !refused.has(name))
     .map((hold) => ended(hold, "probed"));
 }
 
@@ -73,12 +68,12 @@ export function endsOfOwnProbe(
   return [...resources]
     .map((name) => findHold(state, { on: "resource", name }))
     .filter((hold) => hold !== undefined)
-    .filter(({ probe }) => probe?.agent === agent && probe.number === number && !isHeld(state, probe))
+    .filter(({ probe }) => probe?.agent === agent && probe.number === number && hasLetGo(state, probe))
     .map((hold) => ended(hold, "probed"));
 }
 
-function isHeld(state: SwarmState, { agent, handle }: HoldProbe): boolean {
-  return handle !== undefined && findSlotLease(state, agent, handle) !== undefined;
+function hasLetGo(state: SwarmState, { agent, handle }: HoldProbe): boolean {
+  return handle !== undefined && findSlotLease(state, agent, handle) === undefined;
 }
 
 export function decidePlaceHold(

@@ -35,6 +35,7 @@ import type { Command, CommandOf, ListedSlots, Reply, SlotCorrections } from "./
 import { endsOfOwnProbe, endsOfProbedLease, slotRefusalAt } from "./decide-hold.ts";
 import { answered, type Decision } from "./decision.ts";
 import { grantOf, refusalOfSlots } from "./grant-rules.ts";
+import { holdInVain } from "./wait-in-vain.ts";
 
 type AcquireSlots = Extract<Command, { type: "AcquireSlots" }>;
 
@@ -58,6 +59,11 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
       reply: { kind: "slot-granted", handle },
     };
   }
+  const { timeoutMs } = command;
+  const deadline = timeoutMs === undefined ? {} : { deadline: (at + timeoutMs) as Instant };
+  const hold = holdInVain(state, { ...command, ...deadline, needs });
+  if (hold !== undefined)
+    return answered({ kind: "slot-on-hold", resource: hold.name as ResourceName, until: hold.until });
   const crowded = rowsOf(state, needs).find((row) => row.waiting.size >= row.settings.maxWaiters);
   if (crowded !== undefined) {
     const { resource, settings } = crowded;
@@ -69,8 +75,6 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
       retryAfterMs: limits.retryAfterMs,
     });
   }
-  const { timeoutMs } = command;
-  const deadline = timeoutMs === undefined ? {} : { deadline: (at + timeoutMs) as Instant };
   const ends = endsOfOwnProbe(state, command, needs.keys());
   return {
     events: [...opened, { type: "SlotAwaited", ...slotLease, ...deadline }, ...ends],
@@ -358,11 +362,11 @@ function refusalOfTokens(
 
 function tokenRequestOf(
   state: SwarmState,
-  { agent, project, tokens = 0 }: AcquireSlots,
+  { agent, holder, project, tokens = 0 }: AcquireSlots,
   needs: ReadonlyMap<ResourceName, number>,
-): TokenRequest {
+): TokenRequest & Pick<SlotLeaseRow, "agent" | "holder"> {
   const agentType = state.agentById.get(agent)?.agentType;
-  return { tokens, project, rates: ratesOf({ agentType, needs }) };
+  return { agent, holder, tokens, project, rates: ratesOf({ agentType, needs }) };
 }
 
 /**

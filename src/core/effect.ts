@@ -118,8 +118,8 @@ export function addEffects(
       return;
     }
     case "SlotWaitEnded": {
-      if (event.reason !== "timed-out" && event.reason !== "above-capacity") return; // the agent ended it, or is gone
       const { agent, incarnation, handles, reason } = event;
+      if (reason !== "timed-out" && reason !== "above-capacity" && reason !== "on-hold") return; // the agent ended it, or is gone
       effects.push({ kind: "slot-waits-ended", agent, incarnation, handles, reason });
       return;
     }

@@ -19,7 +19,6 @@ function* oneProbeAHold(state: SwarmState): Generator<string> {
     for (const hold of state.holds[on].values()) {
       if (phaseOf(hold) === "probing" && !isUnderWay(state, hold))
         yield `${on} ${hold.name} is probed by nothing that runs`;
-      if (on === "resource") continue;
       for (const open of attemptsAt(state, hold)) {
         const isProbe = hold.probe?.agent === open.agent && hold.probe.number === open.number;
         if (open.assignedAt > hold.placedAt && open.assignedAt >= hold.until && !isProbe)
@@ -40,15 +39,25 @@ function isUnderWay({ agentById, ...state }: SwarmState, { probe }: HoldRow): bo
   return open !== undefined && open.state !== "revoked";
 }
 
-function* attemptsAt(state: SwarmState, { on, name }: HoldRow): Generator<OpenAttempt> {
-  for (const agent of state.agentById.values()) {
-    if (on === "agent" && agent.id !== name) continue;
-    for (const open of agent.open.values())
-      if (open.state !== "revoked" && (on === "agent" || open.agentType === name)) yield open;
+function* attemptsAt(state: SwarmState, hold: HoldRow): Generator<OpenAttempt> {
+  for (const { open } of state.agentById.values())
+    for (const attempt of open.values())
+      if (attempt.state !== "revoked" && isAt(hold, attempt)) yield attempt;
+}
+
+function isAt({ on, name, users }: HoldRow, { agent, agentType, kind }: OpenAttempt): boolean {
+  switch (on) {
+    case "agent":
+      return agent === name;
+    case "type":
+      return agentType === name;
+    case "resource":
+      return users.get(agent)?.has(kind) === true;
   }
 }
 
 function* holdsAreOnWhatExists(state: SwarmState): Generator<string> {
+  yield* usersAreIndexed(state);
   for (const on of holdScopes) {
     for (const [name, hold] of state.holds[on]) {
       if (hold.on !== on || hold.name !== name)
@@ -58,6 +67,12 @@ function* holdsAreOnWhatExists(state: SwarmState): Generator<string> {
       if (hold.timer !== undefined && hold.probe !== undefined)
         yield `${on} ${name} is probed before its hold ends`;
       if (!isKnown(state, { on, name })) yield `unknown ${on} ${name} is on hold`;
+      for (const [agent, kinds] of hold.users) {
+        if (on !== "resource" || kinds.size === 0 || !state.agentById.has(agent))
+          yield `the hold on ${on} ${name} keeps ${kinds.size} kinds from ${agent}`;
+        if (state.holds.byUser.get(agent)?.has(hold) !== true)
+          yield `the index of holds lacks ${agent}, which ${on} ${name} refused`;
+      }
     }
     for (const [name, row] of state.refusalsInARow[on]) {
       if (state.holds[on].has(name)) yield `refusals of ${on} ${name} count during its hold`;
@@ -66,6 +81,15 @@ function* holdsAreOnWhatExists(state: SwarmState): Generator<string> {
         yield `${on} ${name} was refused ${row.length} times in a row without a hold`;
     }
   }
+}
+
+/** As many pairs of an agent and a hold as the holds name. */
+function* usersAreIndexed({ holds }: SwarmState): Generator<string> {
+  let named = 0;
+  for (const hold of holds.resource.values()) named += hold.users.size;
+  let indexed = 0;
+  for (const used of holds.byUser.values()) indexed += used.size;
+  if (named !== indexed) yield `the index of holds has ${indexed} users, the holds ${named}`;
 }
 
 /** Any type may be on hold: its agents may come later. */

@@ -171,6 +171,8 @@ function isReaction(event: Event): boolean {
   switch (event.type) {
     case "SlotGranted":
       return event.receipt.by !== "free";
+    case "SlotWaitEnded":
+      return event.reason === "on-hold";
     case "AlphaTuned":
     case "BudgetExceeded":
     case "AgentSuspended":
@@ -242,6 +244,8 @@ function causeOfEnd(
       return reportOf(state, event, { kind: "revoked" }, retryJitter(state, event));
     case "infrastructure":
     case "refused": {
+      // Nobody reported it: the attempt's time ended while it waited for a resource on hold.
+      if (event.type !== "TaskFailed" && event.revoked === true) return "due";
       const { error } = failure;
       const refusal = "refusal" in event ? event.refusal : undefined;
       const outcome = {
@@ -588,6 +592,8 @@ function causeOfSlotEnd(
       return heartbeatOf(state, agent, events, from);
     case "agent-gone":
       return departureOf(state, agent, events, from);
+    case "on-hold":
+      return undefined; // only ever a reaction
     case "above-capacity":
       return shrunkResource(state, event);
     default: {

@@ -4,6 +4,7 @@
 
 import * as z from "zod";
 import { NAME_PATTERN } from "../ids.ts";
+import { holdScopes } from "../state/hold.ts";
 import { ineligibleReasons } from "../state/receipt.ts";
 import { acceptedTaskSchema, agentIdSchema, codedErrorSchema, taskIdSchema, version } from "./schemas.ts";
 
@@ -37,6 +38,13 @@ export type AgentStanding = z.infer<typeof agentStandingSchema>;
 
 const needsRecord = z.record(z.string(), z.array(z.string()));
 
+const hold = z.object({
+  on: z.enum(holdScopes),
+  name: z.string(),
+  by: z.enum(["agent", "refusals", "operator"]),
+  hold: z.string().optional().describe("the error of the refused attempt"),
+});
+
 const budgetFacts = {
   project: z.string().optional(),
   spent: z.int(),
@@ -61,11 +69,8 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
     reason: z.literal("not-before"),
     until: z.number(),
     isRetry: z.boolean(),
-    /** A refused task waits for the end of this resource's hold. */
-    resource: z.string().optional(),
-    /** The reason of the hold. */
-    hold: z.string().optional(),
-    by: z.enum(["agent", "refusals", "operator"]).optional(),
+    /** The attempt was a refused probe: another task makes the next probe of this hold. */
+    probed: hold.optional(),
   }),
   z.object({
     reason: z.literal("no-agent-serves-kind"),
@@ -129,14 +134,10 @@ export const obstacleSchema = z.discriminatedUnion("reason", [
   }),
   z.object({
     reason: z.literal("on-hold"),
-    on: z.enum(["agent", "type"]),
-    name: z.string(),
+    ...hold.shape,
     agents: z.int(),
     /** Absent: the probe is under way. */
     until: z.number().optional(),
-    /** The error of the refused attempt. */
-    hold: z.string().optional(),
-    by: z.enum(["agent", "refusals", "operator"]),
   }),
   z.object({
     reason: z.literal("none-eligible"),

@@ -22,7 +22,7 @@ import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { holdScopes } from "../state/hold.ts";
 import { budgetModes } from "../state/settings.ts";
-import { budgetRefusalSchema } from "./budget-refusal-schema.ts";
+import { budgetRefusalSchema, holdRefusalSchema } from "./refusal-schemas.ts";
 import {
   listedSlotsSchema,
   resourceStatusSchema,
@@ -505,6 +505,8 @@ export const codedErrorSchema = z.object({
   firstIdx: z.int().optional(),
   /** With `WAGGLE_BUDGET_EXCEEDED`: the budget, the use of its window, and the task's estimate. Tokens. */
   budget: budgetRefusalSchema.optional(),
+  /** With `WAGGLE_ON_HOLD`. */
+  hold: holdRefusalSchema.optional(),
 });
 /** A refusal: nothing was changed. */
 export type CodedError = z.infer<typeof codedErrorSchema>;

@@ -13,7 +13,7 @@ import {
   type UserId,
 } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { budgetRefusalSchema } from "./budget-refusal-schema.ts";
+import { budgetRefusalSchema, holdRefusalSchema } from "./refusal-schemas.ts";
 
 const branded = <Out>(schema: z.ZodType<unknown>) => schema as unknown as z.ZodType<Out>;
 
@@ -153,6 +153,7 @@ export const slotEndings = [
   "lost",
   "agent-gone",
   "above-capacity",
+  "on-hold",
   "idle",
 ] as const;
 
@@ -167,6 +168,9 @@ const refusal = z.object({
   budget: budgetRefusalSchema
     .optional()
     .describe("with `WAGGLE_BUDGET_EXCEEDED`: the budget, the use of its window, and the tokens asked for"),
+  hold: holdRefusalSchema
+    .optional()
+    .describe("with `WAGGLE_ON_HOLD`: the resource, and the end of its hold (ms since the Unix epoch)"),
 });
 
 export const acquireResponseSchema = z.union([

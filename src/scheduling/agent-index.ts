@@ -6,6 +6,7 @@
 import type { AgentId, Instant, Kind } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Grants } from "../state/grant.ts";
+import { holdScopes } from "../state/hold.ts";
 import { meetsNeeds } from "../state/needs.ts";
 import type { Policy } from "../state/policy.ts";
 import { queueKey } from "../state/queues.ts";
@@ -41,7 +42,7 @@ export class AgentIndex {
   #grants: Grants;
   #limitedTypes: Set<string> = new Set();
   #at = 0 as Instant;
-  /** The holds on agents and types as last seen, and `Holds.changes` then. */
+  /** The holds as last seen, and `Holds.changes` then. */
   readonly #seenHolds = new Map<string, HoldRow>();
   #holdChanges: number;
   readonly #isLimited = (agentType: string | undefined) =>
@@ -51,7 +52,7 @@ export class AgentIndex {
     this.#state = state;
     this.#policy = state.policy;
     this.#grants = state.grants;
-    for (const hold of holdsOnWork(state)) this.#seenHolds.set(keyOf(hold), hold);
+    for (const hold of holdsIn(state)) this.#seenHolds.set(keyOf(hold), hold);
     this.#holdChanges = state.holds.changes;
     for (const id of state.agentById.keys()) this.touch(id);
   }
@@ -248,7 +249,7 @@ export class AgentIndex {
       this.#seenHolds.delete(key);
       changed.push(hold);
     }
-    for (const hold of holdsOnWork(this.#state)) {
+    for (const hold of holdsIn(this.#state)) {
       if (hold.changedAt <= since) continue;
       this.#seenHolds.set(keyOf(hold), hold);
       changed.push(hold);
@@ -258,10 +259,13 @@ export class AgentIndex {
 
   #renewHeld(holds: readonly HoldRow[]): void {
     const types = new Set<string>();
-    for (const { on, name } of holds) {
-      const sighting = on === "agent" ? this.#sightingById.get(name as AgentId) : undefined;
-      if (sighting !== undefined) this.#renew(sighting);
+    for (const { on, name, users } of holds) {
       if (on === "type") types.add(name);
+      const agents = on === "agent" ? [name as AgentId] : users.keys();
+      for (const agent of agents) {
+        const sighting = this.#sightingById.get(agent);
+        if (sighting !== undefined) this.#renew(sighting);
+      }
     }
     if (types.size === 0) return;
     for (const sighting of this.#sightingById.values())
@@ -283,9 +287,8 @@ export class AgentIndex {
   }
 }
 
-function* holdsOnWork({ holds }: SwarmState): Generator<HoldRow> {
-  yield* holds.agent.values();
-  yield* holds.type.values();
+function* holdsIn({ holds }: SwarmState): Generator<HoldRow> {
+  for (const on of holdScopes) yield* holds[on].values();
 }
 
 function keyOf({ on, name }: HoldRow): string {

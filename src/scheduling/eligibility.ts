@@ -54,7 +54,7 @@ export function peersOf(state: SwarmState, calling: Calling): Peers {
   const peers: Record<PeerTier, AgentRow[]> = { able: [], suspended: [], held: [] };
   for (const agent of state.onlineByKind.get(calling.kind)?.values() ?? []) {
     if (!isLive(agent) || !isCalled(agent, calling)) continue;
-    peers[tierOf(agent, calling.kind, holdAt(state, agent) !== undefined)].push(agent);
+    peers[tierOf(agent, calling.kind, holdAt(state, agent, calling.kind) !== undefined)].push(agent);
   }
   const { able, suspended, held } = peers;
   const agents = able.length > 0 ? able : suspended.length > 0 ? suspended : held;
@@ -89,7 +89,7 @@ export function standingFor(
   const standing = standingInPool(agent, demand, {
     suspensionsHold: peers.suspensionsHold,
     isRateLimited: rateGate(state, agent.agentType, at),
-    hold: holdAt(state, agent),
+    hold: holdAt(state, agent, demand.kind),
     servesKind: agent.kinds.has(demand.kind),
     at,
   });

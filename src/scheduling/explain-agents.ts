@@ -148,7 +148,7 @@ class VerdictTable {
       return until !== undefined && until > this.#at ? until : undefined;
     }
     if (standing === "on-hold") {
-      const hold = lastHoldOn(this.#state, agent);
+      const hold = lastHoldOn(this.#state, agent, this.#wanted.kind);
       return hold !== undefined && phaseOf(hold) === "held" ? hold.until : undefined;
     }
     if (standing !== "rate-limited") return undefined;

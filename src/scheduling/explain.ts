@@ -8,8 +8,8 @@
 import type { AgentId, Instant, Kind, ProjectId, TaskId, UserId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { preferredAgent } from "../state/affinity-rows.ts";
-import type { HoldBasis } from "../state/hold.ts";
-import { phaseOf, waitsFor } from "../state/hold-rows.ts";
+import { type HoldBasis, type HoldScope, holdScopes } from "../state/hold.ts";
+import { isSetBackBy, phaseOf } from "../state/hold-rows.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { meetsNeeds, type Needs, unmetNeeds } from "../state/needs.ts";
 import { usedOf } from "../state/rate.ts";
@@ -18,6 +18,7 @@ import { totalAt } from "../state/rolling-window.ts";
 import { firstTask } from "../state/service-order.ts";
 import { isHard, type RateWindow } from "../state/settings.ts";
 import type {
+  HoldRow,
   ProjectRow,
   QueueProject,
   QueueUser,
@@ -80,13 +81,10 @@ export type Obstacle =
   | Simple<"swarm-paused", object>
   | Simple<"project-paused", { project: ProjectId }>
   /**
-   * `isRetry`: the task pauses after a failed attempt; else the submitter set a not-before. `resource`: the task waits
-   * for the end of this resource's hold. `hold`: the reason of the hold.
+   * `isRetry`: the task pauses after a failed attempt; else the submitter set a not-before. `probed`: the attempt was a
+   * refused probe, so another task makes the next probe of this hold.
    */
-  | Simple<
-      "not-before",
-      { until: Instant; isRetry: boolean; resource?: string; hold?: string; by?: HoldBasis }
-    >
+  | Simple<"not-before", { until: Instant; isRetry: boolean; probed?: HoldFacts }>
   /**
    * `offline`, `draining`: agents that would serve the kind. `nearMisses`: served kinds with a similar name, when no
    * agent serves the kind and the submitter named it.
@@ -172,10 +170,7 @@ export type Obstacle =
    * Of the hold that elapses first: only it keeps the task from the `agents`. `until` is absent while its probe is
    * under way.
    */
-  | Simple<
-      "on-hold",
-      { on: "agent" | "type"; name: string; agents: number; until?: Instant; hold?: string; by: HoldBasis }
-    >
+  | Simple<"on-hold", HoldFacts & { agents: number; until?: Instant }>
   /** Agents of the kind, by the filter that each fails; `until`: when time alone lets the first agent pass. */
   | Simple<"none-eligible", { counts: Readonly<Partial<Record<IneligibleReason, number>>>; until?: Instant }>
   | Simple<"room-kept", { task: TaskId; project: ProjectId; user: UserId }>
@@ -187,6 +182,18 @@ export interface JournalFacts {
   readonly bytesMax: number;
   /** How to give the journal more room: a clause. */
   readonly remedy?: string;
+}
+
+/** A hold. `hold`: its reason. */
+interface HoldFacts {
+  readonly on: HoldScope;
+  readonly name: string;
+  readonly by: HoldBasis;
+  readonly hold?: string;
+}
+
+function holdFacts({ on, name, by, reason }: HoldRow): HoldFacts {
+  return { on, name, by, ...(reason === undefined ? {} : { hold: reason }) };
 }
 
 /** Tokens of a hard budget's window. */
@@ -317,16 +324,18 @@ class WaitingTask {
     const { releaseTimer, attempt, spec } = this.#row;
     const until = releaseTimer?.dueAt ?? this.#at;
     const isRetry = attempt > 0 && until !== spec.notBefore;
-    const hold = this.#holdAwaited();
-    return [{ reason: "not-before", until, isRetry, ...hold }, ...this.#heldBack(), ...this.#unserved];
+    return [
+      { reason: "not-before", until, isRetry, ...this.#holdProbed() },
+      ...this.#heldBack(),
+      ...this.#unserved,
+    ];
   }
 
-  #holdAwaited(): { readonly resource?: string; readonly hold?: string; readonly by?: HoldBasis } {
-    for (const hold of this.#state.holds.resource.values()) {
-      const { name: resource, by, reason } = hold;
-      if (waitsFor(hold, this.#row))
-        return { resource, by, ...(reason === undefined ? {} : { hold: reason }) };
-    }
+  /** The hold whose last refused probe was an attempt of the task. */
+  #holdProbed(): { readonly probed?: HoldFacts } {
+    for (const on of holdScopes)
+      for (const hold of this.#state.holds[on].values())
+        if (isSetBackBy(hold, this.#row)) return { probed: holdFacts(hold) };
     return {};
   }
 
@@ -486,20 +495,16 @@ class WaitingTask {
     const held = able.filter(({ standing }) => standing === "on-hold");
     const holds = held.flatMap(({ agent }) => {
       const row = this.#state.agentById.get(agent);
-      return (row && lastHoldOn(this.#state, row)) ?? [];
+      return (row && lastHoldOn(this.#state, row, this.#verdict.runsAs ?? this.#row.spec.kind)) ?? [];
     });
     const [first] = holds.toSorted((a, b) => a.until - b.until);
-    if (first === undefined || first.on === "resource") return [];
-    const { on, name, by, until, reason } = first;
+    if (first === undefined) return [];
     return [
       {
         reason: "on-hold",
-        on,
-        name,
-        by,
+        ...holdFacts(first),
         agents: holds.filter((hold) => hold === first).length,
-        ...(phaseOf(first) === "held" ? { until } : {}),
-        ...(reason === undefined ? {} : { hold: reason }),
+        ...(phaseOf(first) === "held" ? { until: first.until } : {}),
       },
     ];
   }

@@ -6,7 +6,7 @@
 //                                                    several of the type's agents were refused, or the resource
 //    time over → one probe → not refused: hold ends · refused: hold renewed, a guessed time doubled
 
-import type { AgentId, Instant, SlotHandle } from "../ids.ts";
+import type { AgentId, Instant, Kind, SlotHandle } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { EventOf } from "../state/event.ts";
 import type { HoldPhase, HoldTarget, Refusal, SlotRefusal } from "../state/hold.ts";
@@ -27,7 +27,7 @@ type Said = Pick<HoldPlaced, "reportedBy" | "handle" | "reason">;
 export interface RefusalVerdict {
   /** `infrastructure`: the refusal counts, and the task pauses · `refused`: it counts towards no limit. */
   readonly class: "infrastructure" | "refused";
-  /** With `refused`: when the task may start again; absent: at once, elsewhere or after the hold. */
+  /** Of the task of a refused probe: when it may start again. */
   readonly retryAt?: Instant;
   readonly holds: readonly HoldPlaced[];
 }
@@ -35,7 +35,7 @@ export interface RefusalVerdict {
 const counted: RefusalVerdict = { class: "infrastructure", holds: [] };
 
 /**
- * What a refused attempt leads to.
+ * What a refused attempt leads to. Its task is queued again at once, and may go to an agent that no hold concerns.
  * @param attempt still open
  * @param refusal `until` is later than `at`, or absent
  */
@@ -45,78 +45,59 @@ export function verdictOnRefusal(
   refusal: Refusal & { readonly error: string },
   at: Instant,
 ): RefusalVerdict {
-  const verdict = ruleOn(state, attempt, refusal, at);
-  const byAttempt = (hold: HoldPlaced) =>
-    hold.on === "resource" ? { ...hold, byAttempt: true as const } : hold;
-  return { ...verdict, holds: verdict.holds.map(byAttempt) };
-}
-
-function ruleOn(
-  state: SwarmState,
-  attempt: OpenAttempt,
-  refusal: Refusal & { readonly error: string },
-  at: Instant,
-): RefusalVerdict {
   const said = { reportedBy: attempt.agent, ...(refusal.error === "" ? {} : { reason: refusal.error }) };
-  if (refusal.until !== undefined) return verdictWithTime(state, attempt, refusal, refusal.until, said);
   const guess = (target: HoldTarget, step: number) => guessed(target, step, at, said);
-  const probed = holdsProbedBy(state, attempt);
-  if (probed.length > 0) {
-    const holds = probed.map((hold) => guess(hold, (hold.step ?? 0) + 1));
-    // The task of a refused probe lets another task make the next probe: its own handler may be the reason.
-    const retryAt = (Math.max(...holds.map(({ until }) => until)) + limits.retryBackoffMs) as Instant;
-    return { class: "refused", retryAt, holds };
-  }
-  const targets = countingTargets(state, attempt, refusal.on);
-  const [resource] = targets.filter(({ on }) => on === "resource");
-  const current = resource === undefined ? undefined : findHold(state, resource);
-  if (current !== undefined) return refusedBy(current, guess, at);
-  if (
-    resource === undefined &&
-    holdsOn(state, { id: attempt.agent, agentType: attempt.agentType }).length > 0
-  )
-    return { class: "refused", holds: [] };
-  const target = targets.find((each) => exceedsRow(state, each, refusalOfAttempt(attempt)));
-  if (target === undefined) return counted;
-  const hold = guess(target, 1);
-  return { class: "refused", ...retryAtEndOf(hold), holds: [hold] };
-}
-
-/** The verdict of a refused attempt on the resource of a hold that the attempt does not probe. An attempt may use the
- *  resource without a slot: then it is the probe of an elapsed hold. */
-function refusedBy(
-  hold: HoldRow,
-  guess: (target: HoldTarget, step: number) => HoldPlaced,
-  at: Instant,
-): RefusalVerdict {
-  switch (phaseOf(hold)) {
-    case "held":
-      return { class: "refused", ...retryAtEndOf(hold), holds: [] };
-    case "due": {
-      const renewed = guess(hold, (hold.step ?? 0) + 1);
-      return { class: "refused", ...retryAtEndOf(renewed), holds: [renewed] };
-    }
-    case "probing":
-      return { class: "refused", retryAt: (at + limits.retryBackoffMs) as Instant, holds: [] };
-  }
-}
-
-/** No other agent has another resource of this name, so the task waits for the end of the hold. */
-function retryAtEndOf({ on, until }: HoldRow | HoldPlaced): { readonly retryAt?: Instant } {
-  return on === "resource" ? { retryAt: until } : {};
-}
-
-function verdictWithTime(
-  state: SwarmState,
-  attempt: OpenAttempt,
-  refusal: Refusal,
-  until: Instant,
-  said: Said,
-): RefusalVerdict {
   const target = targetOf(state, attempt, refusal.on);
-  const holds = heldUntil(state, target, until, said);
-  const [hold = findHold(state, target)] = holds;
-  return { class: "refused", ...(hold === undefined ? {} : retryAtEndOf(hold)), holds };
+  const current = findHold(state, target);
+  const probed = holdsProbedBy(state, attempt).filter(
+    (hold) => refusal.on === undefined || isSameTarget(hold, target),
+  );
+  if (refusal.until !== undefined)
+    return { class: "refused", holds: heldUntil(state, target, refusal.until, said) };
+  const refused = (holds: readonly HoldPlaced[]): RefusalVerdict => {
+    const retryAt = afterNextProbe(attempt, { probed, holds, current });
+    return { class: "refused", ...(retryAt === undefined ? {} : { retryAt }), holds };
+  };
+  if (probed.length > 0) return refused(probed.map((hold) => guess(hold, (hold.step ?? 0) + 1)));
+  if (target.on === "resource" && current !== undefined) {
+    // An attempt may use the resource without a slot. Then it probes an elapsed hold as well.
+    const isProbe = phaseOf(current) === "due";
+    return refused(isProbe ? [guess(current, (current.step ?? 0) + 1)] : []);
+  }
+  const { agent: id, agentType } = attempt;
+  if (target.on !== "resource" && holdsOn(state, { id, agentType }, undefined).length > 0) return refused([]);
+  const exceeded = countingTargets(state, attempt, refusal.on).find((each) =>
+    exceedsRow(state, each, refusalOfAttempt(attempt)),
+  );
+  return exceeded === undefined ? counted : refused([guess(exceeded, 1)]);
+}
+
+/** When the task of a refused probe may start again: it lets another task make the next probe, because its own handler
+ *  may be the reason. Undefined for the task of any other attempt. */
+function afterNextProbe(
+  { project, task }: OpenAttempt,
+  {
+    probed,
+    holds,
+    current,
+  }: {
+    readonly probed: readonly HoldRow[];
+    readonly holds: readonly HoldPlaced[];
+    readonly current: HoldRow | undefined;
+  },
+): Instant | undefined {
+  const renewed: { readonly until: Instant }[] = holds.filter((hold) =>
+    probed.some((other) => isSameTarget(hold, other)),
+  );
+  // The slot that the attempt released has renewed the hold before.
+  const isRenewed = current?.setBack?.task === task && current.setBack.project === project;
+  if (current !== undefined && isRenewed && phaseOf(current) === "held") renewed.push(current);
+  if (renewed.length === 0) return undefined;
+  return (Math.max(...renewed.map(({ until }) => until)) + limits.retryBackoffMs) as Instant;
+}
+
+function isSameTarget(a: HoldTarget, b: HoldTarget): boolean {
+  return a.on === b.on && a.name === b.name;
 }
 
 /**
@@ -182,18 +163,23 @@ function guessedEnd(at: Instant, step: number): Instant {
 }
 
 /**
- * How far holds keep an agent from tasks: `held` while one of them has not elapsed or has its probe under way, `due`
- * when its next task is the probe; undefined without holds. Constant time.
+ * How far holds keep an agent from tasks of a kind; undefined without holds. `held`: one of them has not elapsed, or
+ * has its probe under way. `due`: the agent's next task is the probe. Constant time.
  */
-export function holdAt(state: SwarmState, agent: AgentRow): Exclude<HoldPhase, "probing"> | undefined {
-  const holds = holdsOn(state, agent);
+export function holdAt(
+  state: SwarmState,
+  agent: AgentRow,
+  kind: Kind,
+): Exclude<HoldPhase, "probing"> | undefined {
+  const holds = holdsOn(state, agent, kind);
   if (holds.length === 0) return undefined;
   return holds.every((hold) => phaseOf(hold) === "due") ? "due" : "held";
 }
 
-/** The hold that keeps an agent longest from tasks. */
-export function lastHoldOn(state: SwarmState, agent: AgentRow): HoldRow | undefined {
+/** The hold that keeps an agent longest from tasks. @param kind as for `holdsOn` */
+export function lastHoldOn(state: SwarmState, agent: AgentRow, kind: Kind | undefined): HoldRow | undefined {
   let last: HoldRow | undefined;
-  for (const hold of holdsOn(state, agent)) if (last === undefined || hold.until > last.until) last = hold;
+  for (const hold of holdsOn(state, agent, kind))
+    if (last === undefined || hold.until > last.until) last = hold;
   return last;
 }

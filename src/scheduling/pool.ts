@@ -304,7 +304,7 @@ export class Pool implements Ranks {
     return standingInPool(agent, this, {
       suspensionsHold: this.#suspensionsHold,
       isRateLimited: this.#init.isLimited(agent.agentType),
-      hold: holdAt(this.#init.state, agent),
+      hold: holdAt(this.#init.state, agent, this.kind),
       servesKind: true,
       at: this.#at,
     });
@@ -317,7 +317,11 @@ export class Pool implements Ranks {
     if (isSuspended) this.#suspended.add(candidate);
     else if (this.#suspended.size > 0) this.#suspended.delete(candidate);
     if (!isLive(agent) || !isCalled(agent, this)) this.#countAs(candidate, "none");
-    else this.#countAs(candidate, tierOf(agent, this.kind, holdAt(this.#init.state, agent) !== undefined));
+    else
+      this.#countAs(
+        candidate,
+        tierOf(agent, this.kind, holdAt(this.#init.state, agent, this.kind) !== undefined),
+      );
   }
 
   #isSuspended({ suspensionByKind }: AgentRow): boolean {
@@ -391,7 +395,7 @@ export function compareProbes(state: SwarmState, kind: Kind, a: AgentRow, b: Age
 }
 
 function probeDueAt(state: SwarmState, kind: Kind, agent: AgentRow): number {
-  return Math.max(agent.suspensionByKind.get(kind)?.until ?? 0, lastHoldOn(state, agent)?.until ?? 0);
+  return Math.max(agent.suspensionByKind.get(kind)?.until ?? 0, lastHoldOn(state, agent, kind)?.until ?? 0);
 }
 
 function emptyCounts(): Counts {

@@ -125,8 +125,17 @@ export type ReleaseReason = "confirmed" | "agent-gone";
  * replaced · `idle`: the lease was not touched within its idle time.
  */
 export type SlotReleaseReason = "released" | "lost" | "agent-gone" | "idle";
-/** `above-capacity`: an operator left fewer slots than the request needs. */
-export type SlotWaitEndReason = "aborted" | "timed-out" | "lost" | "agent-gone" | "above-capacity";
+/**
+ * - `above-capacity`: an operator left fewer slots than the request needs.
+ * - `on-hold`: a resource is on hold for longer than the request may wait.
+ */
+export type SlotWaitEndReason =
+  | "aborted"
+  | "timed-out"
+  | "lost"
+  | "agent-gone"
+  | "above-capacity"
+  | "on-hold";
 
 export interface AttemptFailure {
   readonly class: FailureClass;
@@ -371,8 +380,6 @@ export type Event =
       readonly step?: number;
       /** The agent whose report placed the hold. */
       readonly reportedBy?: AgentId;
-      /** Of a resource: an attempt reported the refusal, perhaps without a slot. */
-      readonly byAttempt?: true;
       /** For people: the error of the refused attempt. */
       readonly reason?: string;
       /** The slot lease whose refusal was reported after its end. Absent: an event that follows reports the refusal. */

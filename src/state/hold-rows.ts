@@ -3,7 +3,7 @@
 // (scheduling/hold.ts), refusals in a row (refusal-rows.ts).
 
 import { assert } from "../assert.ts";
-import type { Instant } from "../ids.ts";
+import type { AgentId, Instant, Kind, TaskRef } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { EventOf } from "./event.ts";
 import type { HoldPhase, HoldProbe, HoldTarget } from "./hold.ts";
@@ -11,29 +11,37 @@ import type { AgentRow, HoldRow, OpenAttempt, SlotLeaseRow, SwarmState, TaskRow 
 import { startTimer, stopTimer } from "./task-rows.ts";
 
 export function placeHold(state: SwarmState, event: EventOf<"HoldPlaced">, at: Instant): void {
-  const { on, name, until, by, step, reason, reportedBy, byAttempt } = event;
+  const { on, name, until, by, step, reason } = event;
   assert(until > at, `the hold on ${on} ${name} ends in the future`);
-  const holds = state.holds[on];
-  const known = holds.get(name);
-  if (known !== undefined && by === "operator") moveWaiting(state, known, until);
-  if (known?.timer !== undefined) stopTimer(state, known.timer);
-  const hold: HoldRow = {
-    on,
-    name,
-    placedAt: known?.placedAt ?? at,
-    until,
-    by,
-    step,
-    reason,
-    attemptsOf: byAttempt === true ? reportedBy : undefined,
-    timer: undefined,
-    probe: undefined,
-    changedAt: 0,
-  };
+  const hold = findHold(state, event) ?? newHold(event, at);
+  if (by === "operator") moveSetBack(state, hold, until);
+  if (hold.timer !== undefined) stopTimer(state, hold.timer);
+  if (by !== "operator")
+    hold.setBack = by === "refusals" && hold.probe ? taskOf(state, hold.probe) : undefined;
+  hold.probe = undefined;
+  Object.assign(hold, { until, by, step, reason });
   hold.timer = startTimer(state, until, { kind: "hold", hold });
-  holds.set(name, hold);
+  state.holds[on].set(name, hold);
   noteChange(state, hold);
   state.refusalsInARow[on].delete(name);
+}
+
+function newHold({ on, name, until, by }: EventOf<"HoldPlaced">, at: Instant): HoldRow {
+  return {
+    ...({ on, name, until, by, placedAt: at, step: undefined, reason: undefined } as const),
+    ...{ users: new Map(), setBack: undefined, timer: undefined, probe: undefined, changedAt: 0 },
+  };
+}
+
+/** A resource on hold refused an attempt of the agent. */
+export function noteUser(state: SwarmState, resource: string, { agent, kind }: OpenAttempt): void {
+  const hold = state.holds.resource.get(resource);
+  if (hold === undefined) return;
+  const kinds = hold.users.get(agent) ?? new Set();
+  hold.users.set(agent, kinds.add(kind));
+  const { byUser } = state.holds;
+  byUser.set(agent, (byUser.get(agent) ?? new Set()).add(hold));
+  noteChange(state, hold);
 }
 
 export function elapseHold(state: SwarmState, event: EventOf<"HoldElapsed">): void {
@@ -47,34 +55,38 @@ export function elapseHold(state: SwarmState, event: EventOf<"HoldElapsed">): vo
 export function endHold(state: SwarmState, event: EventOf<"HoldEnded">, at: Instant): void {
   const hold = findHold(state, event);
   assert(hold !== undefined, `${event.on} ${event.name} is on hold`);
-  if (event.reason === "operator") moveWaiting(state, hold, at);
+  if (event.reason === "operator") moveSetBack(state, hold, at);
   dropHold(state, event);
 }
 
-/** Whether a task waits for the end of a resource's hold, or as long after it as the task of a refused probe. */
-export function waitsFor(hold: HoldRow, { releaseTimer, refusals, spec }: TaskRow): boolean {
-  if (hold.on !== "resource" || hold.timer === undefined || refusals === 0) return false;
-  if (releaseTimer === undefined || releaseTimer.dueAt === spec.notBefore) return false;
-  const longerMs = releaseTimer.dueAt - hold.until;
-  return longerMs === 0 || longerMs === limits.retryBackoffMs;
+/** Whether a task waits beyond the end of the hold, because its attempt was the last refused probe. */
+export function isSetBackBy(hold: HoldRow, { releaseTimer, spec }: TaskRow): boolean {
+  if (hold.setBack?.task !== spec.id || hold.setBack.project !== spec.project) return false;
+  return releaseTimer?.dueAt === hold.until + limits.retryBackoffMs && releaseTimer.dueAt !== spec.notBefore;
 }
 
-/** An operator ends a hold at another instant: the tasks that wait for its end follow. */
-function moveWaiting(state: SwarmState, hold: HoldRow, until: Instant): void {
-  if (hold.on !== "resource" || hold.timer === undefined) return;
-  for (const task of state.taskById.values()) {
-    const { releaseTimer } = task;
-    if (releaseTimer === undefined || !waitsFor(hold, task)) continue;
-    stopTimer(state, releaseTimer);
-    const dueAt = (until + releaseTimer.dueAt - hold.until) as Instant;
-    task.releaseTimer = startTimer(state, dueAt, { kind: "release", task });
-  }
+/** An operator ends a hold at another instant, and the task that waits beyond its end follows. */
+function moveSetBack(state: SwarmState, hold: HoldRow, until: Instant): void {
+  const task = hold.setBack && state.taskById.get(hold.setBack);
+  if (task?.releaseTimer === undefined || !isSetBackBy(hold, task)) return;
+  stopTimer(state, task.releaseTimer);
+  const dueAt = (until + limits.retryBackoffMs) as Instant;
+  task.releaseTimer = startTimer(state, dueAt, { kind: "release", task });
 }
 
-/** The target is removed from the state, and its hold and refusals with it. */
+function taskOf(state: SwarmState, { agent, number }: HoldProbe): TaskRef | undefined {
+  const attempt = number === undefined ? undefined : state.agentById.get(agent)?.open.get(number);
+  return attempt && { project: attempt.project, task: attempt.task };
+}
+
+/** The target is removed from the state, and its hold and refusals with it. An agent no longer uses resources. */
 export function forgetTarget(state: SwarmState, target: HoldTarget): void {
   dropHold(state, target);
   state.refusalsInARow[target.on].delete(target.name);
+  if (target.on !== "agent") return;
+  const agent = target.name as AgentId;
+  for (const hold of state.holds.byUser.get(agent) ?? []) hold.users.delete(agent);
+  state.holds.byUser.delete(agent);
 }
 
 function noteChange({ holds }: SwarmState, hold: HoldRow): void {
@@ -83,10 +95,18 @@ function noteChange({ holds }: SwarmState, hold: HoldRow): void {
 }
 
 /** Removes a hold, if any. */
-function dropHold(state: SwarmState, { on, name }: HoldTarget): void {
-  const hold = state.holds[on].get(name);
-  if (hold?.timer !== undefined) stopTimer(state, hold.timer);
-  if (state.holds[on].delete(name)) state.holds.changes += 1;
+function dropHold(state: SwarmState, target: HoldTarget): void {
+  const { holds } = state;
+  const hold = findHold(state, target);
+  if (hold === undefined) return;
+  if (hold.timer !== undefined) stopTimer(state, hold.timer);
+  holds[target.on].delete(target.name);
+  holds.changes += 1;
+  for (const agent of hold.users.keys()) {
+    const used = holds.byUser.get(agent);
+    used?.delete(hold);
+    if (used?.size === 0) holds.byUser.delete(agent);
+  }
 }
 
 export function findHold({ holds }: SwarmState, { on, name }: HoldTarget): HoldRow | undefined {
@@ -98,37 +118,34 @@ export function phaseOf({ timer, probe }: HoldRow): HoldPhase {
   return probe === undefined ? "due" : "probing";
 }
 
-/** Whether an agent or a type is on hold: nearly always false, and then no row is read. */
-export function holdsWork({ holds }: SwarmState): boolean {
-  return holds.agent.size + holds.type.size > 0;
+/** Whether a hold keeps tasks from some agent: nearly always false, and then no row is read. */
+function keepsTasks({ holds }: SwarmState): boolean {
+  return holds.agent.size + holds.type.size + holds.byUser.size > 0;
 }
 
-/** The holds on an agent and on the agent's type. Either keeps tasks from the agent. */
+/** The holds that keep tasks from an agent: on the agent, on its type, and on resources that refused its attempts.
+ *  @param kind of the tasks; absent: without the holds on resources, which depend on the kind */
 export function holdsOn(
   state: SwarmState,
   { id, agentType }: Pick<AgentRow, "id" | "agentType">,
+  kind: Kind | undefined,
 ): readonly HoldRow[] {
-  if (!holdsWork(state)) return none;
-  const own = state.holds.agent.get(id);
-  const ofType = agentType === undefined ? undefined : state.holds.type.get(agentType);
-  if (own === undefined) return ofType === undefined ? none : [ofType];
-  return ofType === undefined ? [own] : [own, ofType];
+  if (!keepsTasks(state)) return none;
+  const { agent, type, byUser } = state.holds;
+  const found = [agent.get(id), agentType === undefined ? undefined : type.get(agentType)];
+  if (kind !== undefined)
+    for (const hold of byUser.get(id) ?? []) if (hold.users.get(id)?.has(kind) === true) found.push(hold);
+  return found.filter((hold) => hold !== undefined);
 }
 
 const none: readonly HoldRow[] = [];
 
 /** The holds that an attempt probes: nearly always none. */
 export function holdsProbedBy(state: SwarmState, attempt: OpenAttempt): readonly HoldRow[] {
-  const { holds } = state;
-  if (!holdsWork(state) && holds.resource.size === 0) return none;
-  const work = holdsOn(state, { id: attempt.agent, agentType: attempt.agentType });
-  return [...work, ...holds.resource.values()].filter(({ probe }) => isProbe(probe, attempt));
-}
-
-/** The elapsed holds of resources that refused attempts of the agent, while no slot probes them. */
-export function holdsDueForAttempts({ holds }: SwarmState, { agent }: OpenAttempt): readonly HoldRow[] {
-  if (holds.resource.size === 0) return none;
-  return [...holds.resource.values()].filter((hold) => hold.attemptsOf === agent && phaseOf(hold) === "due");
+  const { resource } = state.holds;
+  if (!keepsTasks(state) && resource.size === 0) return none;
+  const work = holdsOn(state, { id: attempt.agent, agentType: attempt.agentType }, undefined);
+  return [...work, ...resource.values()].filter(({ probe }) => isProbe(probe, attempt));
 }
 
 function isProbe(probe: HoldProbe | undefined, { agent, number }: OpenAttempt): boolean {
@@ -148,7 +165,8 @@ export function holdsProbedByLease(
 
 /** Notes an assignment: to an agent on hold it is the probe. */
 export function openProbes(state: SwarmState, attempt: OpenAttempt): void {
-  for (const hold of holdsOn(state, { id: attempt.agent, agentType: attempt.agentType })) {
+  const { agent: id, agentType, kind } = attempt;
+  for (const hold of holdsOn(state, { id, agentType }, kind)) {
     assert(phaseOf(hold) === "due", `${hold.on} ${hold.name} is on hold, and is probed once at a time`);
     hold.probe = { agent: attempt.agent, number: attempt.number };
     noteChange(state, hold);
@@ -163,23 +181,30 @@ export function closeProbes(state: SwarmState, attempt: OpenAttempt): void {
   }
 }
 
-/** Notes a grant: of a resource on hold it is the probe. */
+/** Notes a grant: of a resource on hold it is the probe, or a part of the attempt that is the probe. */
 export function openLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
   if (state.holds.resource.size === 0) return;
   for (const resource of lease.needs.keys()) {
     const hold = state.holds.resource.get(resource);
     if (hold === undefined) continue;
-    assert(phaseOf(hold) === "due", `resource ${resource} is on hold, and is probed once at a time`);
-    const attempt = judgingAttempt(state, lease);
+    assert(
+      isGrantable(state, resource, lease),
+      `resource ${resource} is on hold, and is probed once at a time`,
+    );
     const { agent, handle } = lease;
-    hold.probe = { agent, handle, ...(attempt === undefined ? {} : { number: attempt.number }) };
+    const number = hold.probe?.number ?? judgingAttempt(state, lease)?.number;
+    hold.probe = { agent, handle, ...(number === undefined ? {} : { number }) };
   }
 }
 
-/** Notes a release. A lease that an attempt acquired is judged by the attempt's end. */
+/** Notes a release. Where the end of an attempt judges the lease, nothing changes. Else an attempt that is the probe
+ *  may try again, and any other probe is over. */
 export function closeLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
-  for (const hold of holdsProbedByLease(state, lease))
-    if (hold.probe?.number === undefined) hold.probe = undefined;
+  for (const hold of holdsProbedByLease(state, lease)) {
+    const { agent, number } = hold.probe ?? {};
+    if (number === undefined || agent === undefined) hold.probe = undefined;
+    else if (judgingAttempt(state, lease) === undefined) hold.probe = { agent, number };
+  }
 }
 
 /** The name under which an attempt's handler acquires slots. */
@@ -220,9 +245,26 @@ export function judgingAttempt(
   return lease.holder?.includes("/") === true ? undefined : attemptOf(state, lease);
 }
 
-/** Whether a resource may be granted now; as the probe, while its hold is due. */
-export function isGrantable({ holds }: SwarmState, resource: string): boolean {
+/** Whether a resource may be granted now to some request: as the probe, or to the attempt that is the probe. */
+export function isGrantableAtAll({ holds }: SwarmState, resource: string): boolean {
   if (holds.resource.size === 0) return true;
   const hold = holds.resource.get(resource);
-  return hold === undefined || phaseOf(hold) === "due";
+  return hold === undefined || phaseOf(hold) === "due" || isProbedWithoutSlot(hold);
+}
+
+/** Whether a resource may be granted now to a request. */
+export function isGrantable(
+  state: SwarmState,
+  resource: string,
+  request: Pick<SlotLeaseRow, "agent" | "holder">,
+): boolean {
+  if (!isGrantableAtAll(state, resource)) return false;
+  const probe = state.holds.resource.get(resource)?.probe;
+  if (probe === undefined) return true;
+  const attempt = attemptOf(state, request);
+  return attempt !== undefined && isProbe(probe, attempt);
+}
+
+function isProbedWithoutSlot({ probe }: HoldRow): boolean {
+  return probe !== undefined && probe.handle === undefined;
 }

@@ -43,8 +43,8 @@ export interface SlotRefusal {
 }
 
 /**
- * What probes whether a hold may end: an attempt, or a slot lease of the resource. A lease that an attempt acquired is
- * judged by the attempt's end (`number`), every other lease by its release.
+ * What probes whether a hold may end: an attempt, or a slot lease of the resource. An attempt is judged by its end
+ * (`number`), with the lease that it acquired (`handle`). Every other lease is judged by its release.
  */
 export interface HoldProbe {
   readonly agent: AgentId;

@@ -16,6 +16,7 @@ import type {
   ResourceName,
   SlotHandle,
   TaskId,
+  TaskRef,
   Term,
   Token,
   UserId,
@@ -382,13 +383,16 @@ export interface HoldRow {
   readonly name: string;
   /** When the target was put on hold first; renewals keep it. */
   readonly placedAt: Instant;
-  readonly until: Instant;
-  readonly by: HoldBasis;
+  until: Instant;
+  by: HoldBasis;
   /** Successive holds whose time is a guess, from 1; the time doubles with each. Absent where a time was given. */
-  readonly step: number | undefined;
-  readonly reason: string | undefined;
-  /** Of a resource that refused an attempt of this agent, perhaps without a slot: its attempts are probes, too. */
-  readonly attemptsOf: AgentId | undefined;
+  step: number | undefined;
+  reason: string | undefined;
+  /** Of a resource: the kinds, by agent, of which the resource refused an attempt since the placing. The agent gets no
+   *  tasks of these kinds while the hold lasts, except the probe. */
+  readonly users: Map<AgentId, Set<Kind>>;
+  /** The task whose attempt was the last refused probe. It lets another task make the next probe. */
+  setBack: TaskRef | undefined;
   /** Absent once the hold's time is over. */
   timer: Timer | undefined;
   /** The probe under way. */
@@ -399,6 +403,8 @@ export interface HoldRow {
 
 /** Holds by what they stop, each by name, in order of placing. */
 export interface Holds extends Readonly<Record<HoldScope, Map<string, HoldRow>>> {
+  /** Resources on hold by the agents in `HoldRow.users`. */
+  readonly byUser: Map<AgentId, Set<HoldRow>>;
   /** Changes of holds and probes in this process, for readers that keep what they saw. Not journaled. */
   changes: number;
 }
@@ -647,7 +653,7 @@ export function emptyState(): SwarmState {
     reservedByType: new Map(),
     removedRatesByType: new Map(),
     affinityByKey: new AgedMap(),
-    holds: { agent: new Map(), type: new Map(), resource: new Map(), changes: 0 },
+    holds: { agent: new Map(), type: new Map(), resource: new Map(), byUser: new Map(), changes: 0 },
     refusalsInARow: { agent: new Map(), type: new Map(), resource: new Map() },
   };
 }

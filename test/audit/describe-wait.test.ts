@@ -26,14 +26,21 @@ it("a used up rate: its type, the sum, until when, and what raises it", () => {
   );
 });
 
-it("a pause after an attempt: until when, and the hold of the resource that refused the attempt", () => {
+it("a pause after an attempt: until when, and the hold whose refused probe the attempt was", () => {
   const pause = { reason: "not-before", until: 5, isRetry: true } as const;
   expect(describeObstacle(pause, { agents: [] }, noon)).toBe(
     "An attempt failed: the next attempt starts no earlier than noon",
   );
-  const held = { ...pause, resource: "gpt-4o", hold: "429", by: "refusals" } as const;
-  expect(describeObstacle(held, { agents: [] }, noon)).toBe(
-    "An attempt was refused, and resource gpt-4o is on hold (refusals in a row without a time, the last: 429): the next attempt starts no earlier than noon; `waggle unhold resource gpt-4o` ends the hold now",
+  const hold = { on: "resource", name: "gpt-4o", hold: "429", by: "refusals" } as const;
+  expect(describeObstacle({ ...pause, probed: hold }, { agents: [] }, noon)).toBe(
+    "An attempt was the probe of resource gpt-4o, and was refused (refusals in a row without a time, the last: 429): another task makes the next probe, and the next attempt starts no earlier than noon; `waggle unhold resource gpt-4o` ends the hold now",
+  );
+});
+
+it("a hold on a resource: until when, why, and at how many agents", () => {
+  const hold = { on: "resource", name: "gpt-4o", hold: "429", by: "agent" } as const;
+  expect(describeObstacle({ reason: "on-hold", ...hold, agents: 2, until: 5 }, { agents: [] }, noon)).toBe(
+    "Resource gpt-4o is on hold until noon (429), and it refused this kind's tasks at 2 agents: the next task then is the probe; `waggle unhold resource gpt-4o` ends the hold now",
   );
 });
 

@@ -1,7 +1,7 @@
 // Slots of a handler: acquired through its attempt, charged to its task, and found by code without the context.
 
 import { setImmediate as soon } from "node:timers/promises";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Slot } from "../../src/agent/slots.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
@@ -193,4 +193,60 @@ it("a ticket that ends with a refusal puts its resource on hold, in another plac
   const own = await client.acquireStart("gpu");
   await client.releaseHandle(own.handle, { totalTokens: 4 }, { refused });
   expect(await held()).toEqual([["gpu", "agent", "429"]]);
+});
+
+describe("a resource on hold for longer than the handler's task may take", () => {
+  beforeEach(async () => {
+    await swarm.client.ask(subjects.operator("hold"), { on: "resource", name: "gpu", forMs: 20_000 });
+  });
+
+  it("rejects acquire at once, with what a handler needs for another way", async () => {
+    const seen: unknown[] = [];
+    await client.agent({
+      id: "worker",
+      kinds: ["count"],
+      handler: (_, context) =>
+        context.acquire("gpu").catch((error: unknown) => {
+          seen.push(error);
+        }),
+    });
+    const task = await client.submit({ kind: "count", timeoutMs: 3_000 });
+    await task.result();
+    const until = new Date(clock.now() + 20_000);
+    expect(seen).toEqual([
+      expect.objectContaining({ code: "WAGGLE_ON_HOLD", resource: "gpu", until, name: "OnHoldError" }),
+    ]);
+  });
+
+  it("costs no attempt where the handler lets the error pass, and the tasks wait for the hold", async () => {
+    let starts = 0;
+    await client.agent({
+      id: "worker",
+      kinds: ["count"],
+      handler: async (_, context) => {
+        starts += 1;
+        await using _slot = await context.acquire("gpu");
+      },
+    });
+    const spec = { kind: "count", timeoutMs: 3_000, maxAttempts: 1 };
+    const tasks = await Promise.all(Array.from({ length: 6 }, () => client.submit(spec)));
+    await clock.settle();
+    expect(starts).toBe(1);
+    const { holds } = await client.status();
+    expect(holds).toMatchObject([{ on: "resource", name: "gpu" }]);
+    await clock.advance(20_100);
+    for (const task of tasks) await task.result();
+    expect(starts).toBe(7);
+  });
+
+  it("rejects a request outside of handlers, and ends one that waits when the hold comes", async () => {
+    const onHold = { code: "WAGGLE_ON_HOLD", resource: "gpu" };
+    await expect(client.acquire("gpu", { timeoutMs: 5_000 })).rejects.toMatchObject(onHold);
+    await client.unhold({ resource: "gpu" });
+    const slot = await client.acquire("gpu");
+    const waiting = expect(client.acquire("gpu", { timeoutMs: 5_000 })).rejects.toMatchObject(onHold);
+    await clock.settle();
+    await slot.release({ refused: { retryAfterMs: 9_000 } });
+    await waiting;
+  });
 });

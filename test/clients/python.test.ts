@@ -278,6 +278,40 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     expect(printed).toEqual([[[true, true, true, true]], [[]], ["gpu", "refusals", "quota"]]);
   });
 
+  it("says at once that a resource is on hold for longer than a request may wait", async () => {
+    const printed = await python(`
+      import threading, time
+      import waggledance as w
+      starts = []
+      def asks(task):
+          starts.append(task.id)
+          with task.acquire("gpu"): return "done"
+      def waits():
+          try: swarm.acquire("gpu", timeout=5)
+          except w.OnHold as error: say("ended", error.resource)
+      with w.connect(url, swarm="test") as swarm:
+          slot = swarm.acquire("gpu")
+          waiting = threading.Thread(target=waits)
+          waiting.start()
+          while not swarm.query("status")["resources"][0]["waiting"]: time.sleep(0.05)
+          slot.release(retry_after=12)
+          waiting.join()
+          try: swarm.acquire("gpu", timeout=3)
+          except w.OnHold as error: say(error.code, error.resource, 5 < error.until - time.time() <= 12)
+          with swarm.agent(["asks"], asks):
+              task = swarm.submit("asks", timeoutMs=3_000, maxAttempts=1)
+              while not swarm.query("status")["tasks"]["queued"] or not starts: time.sleep(0.05)
+              say("refused", len(starts))
+              say(task.result(20), len(starts))
+    `);
+    expect(printed).toEqual([
+      ["ended", "gpu"],
+      ["WAGGLE_ON_HOLD", "gpu", true],
+      ["refused", 1],
+      ["done", 2],
+    ]);
+  });
+
   it("says what slots are for, touches them, and settles their tokens", async () => {
     await swarm.setProject("acme", { budget: { tokens: 1_000, windowMs: 60_000 } });
     const printed = await python(`

@@ -171,26 +171,33 @@ describe("a refusal with a time", () => {
     expect(placed.map(({ until }) => until - turns.at)).toEqual(ms > 0 ? [limits.holdMsMax] : []);
   });
 
-  it("takes 20 tasks with a quota of 10 per 3 s and two at a time in at most 22 attempts", () => {
-    const turns = swarmOf({ a1: 2 });
-    submitted(turns, ...Array.from({ length: 20 }, (_, n) => `t${n}`));
-    let used = 0;
-    let resetAt = turns.at + 3_000;
-    while (turns.state.taskById.size > 0) {
-      turns.pass(100);
-      if (turns.at >= resetAt) {
-        used = 0;
-        resetAt = turns.at + 3_000;
+  it.each([
+    { scope: "agent", on: "agent" as const },
+    { scope: "resource", on: { resource: resourceName("gpt") } },
+  ])(
+    "takes 20 tasks with a quota of 10 per 3 s and two at a time in at most 22 attempts: $scope",
+    ({ on }) => {
+      const turns = SlotTurns.of({ gpt: 9 });
+      turns.turn(join("a1", { maxConcurrent: 2 }));
+      submitted(turns, ...Array.from({ length: 20 }, (_, n) => `t${n}`));
+      let used = 0;
+      let resetAt = turns.at + 3_000;
+      while (turns.state.taskById.size > 0) {
+        turns.pass(100);
+        if (turns.at >= resetAt) {
+          used = 0;
+          resetAt = turns.at + 3_000;
+        }
+        const reports = runningAt(turns, "a1").map((id) => {
+          used += 1;
+          return turns.report(id, used <= 10 ? done : refused({ on, forMs: resetAt - turns.at }));
+        });
+        turns.turn(...reports);
       }
-      const reports = runningAt(turns, "a1").map((id) => {
-        used += 1;
-        return turns.report(id, used <= 10 ? done : refused({ forMs: resetAt - turns.at }));
-      });
-      turns.turn(...reports);
-    }
-    expect(turns.all("TaskCompleted")).toHaveLength(20);
-    expect(turns.all("TaskAssigned").length).toBeLessThanOrEqual(22);
-  });
+      expect(turns.all("TaskCompleted")).toHaveLength(20);
+      expect(turns.all("TaskAssigned").length).toBeLessThanOrEqual(22);
+    },
+  );
 });
 
 describe("refusals without a time", () => {
@@ -280,9 +287,7 @@ describe("a hold on a resource", () => {
   it("is judged by the attempt's end, where a handler acquired the probe", () => {
     const turns = working();
     submitted(turns, "t1", "t2");
-    turns.turn(turns.report("t1", refused({ on: { resource: resourceName("gpt") }, forMs: 1_000 })));
-    expect(turns.last("HoldPlaced")).toMatchObject({ on: "resource", name: "gpt" });
-    expect(turns.task("t1")).toMatchObject({ state: "delayed", refusals: 1 });
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
     const { open } = turns.task("t2");
     turns.turn(
       acquire("a1-x", "gpt", { holder: `${open?.incarnation}.${open?.number}` }),

@@ -5,7 +5,7 @@ import type { CommandOf, ReportedOutcome } from "../../src/core/command.ts";
 import { checkInvariants } from "../../src/core/invariants.ts";
 import { decodeState } from "../../src/core/snapshot/decode.ts";
 import { encodeState } from "../../src/core/snapshot/encode.ts";
-import { agentId, instant, resourceName, taskId } from "../../src/ids.ts";
+import { agentId, kind, resourceName, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { explainWait } from "../../src/scheduling/explain.ts";
 import { findHold } from "../../src/state/hold-rows.ts";
@@ -158,14 +158,10 @@ describe("refused attempts that name a resource", () => {
     expect(turns.task("t1")).toMatchObject({ state: "delayed", infrastructureFailures: 1 });
     turns.turn(turns.report("t3", ofGpt));
     expect(holdsPlaced(turns)).toEqual(["resource gpt"]);
-    const { until } = turns.last("HoldPlaced");
-    expect(turns.task("t3")).toMatchObject({ state: "delayed", infrastructureFailures: 0, refusals: 1 });
-    expect(turns.last("AttemptFailed").retryAt).toBe(until);
+    expect(turns.task("t3")).toMatchObject({ state: "queued", infrastructureFailures: 0, refusals: 1 });
     turns.passToDue();
-    turns.turn(turns.report("t1", ofGpt));
-    expect(turns.last("AttemptFailed"), "the task waits for the hold").toMatchObject({
-      retryAt: until,
-      failure: { class: "refused" },
+    expect(turns.task("t1"), "its pause is over, and the resource refuses its kind").toMatchObject({
+      state: "queued",
     });
     expect(turns.agent("w1").online && turns.state.refusalsInARow.agent.size).toBe(0);
   });
@@ -179,27 +175,34 @@ describe("refused attempts that name a resource", () => {
     const passToEnd = () => {
       while (hold()?.timer !== undefined) turns.passToDue();
     };
+    const probe = () => [...turns.agent("w1").open.values()].map(({ task }) => task);
     passToEnd();
-    turns.turn(turns.report("t3", ofGpt));
-    expect(turns.last("HoldPlaced")).toMatchObject({ step: 2, byAttempt: true });
-    expect(turns.last("AttemptFailed").retryAt).toBe(turns.at + 2 * limits.holdBackoffMs);
+    const [first = ""] = probe();
+    expect(probe()).toEqual([first]);
+    turns.turn(turns.report(first, ofGpt));
+    expect(turns.last("HoldPlaced")).toMatchObject({ step: 2 });
+    expect(turns.last("AttemptFailed").retryAt).toBe((hold()?.until ?? 0) + limits.retryBackoffMs);
     passToEnd();
     const restored = decodeState(encodeState(turns.state));
     expect(fingerprint(restored)).toBe(fingerprint(turns.state));
-    turns.turn(turns.report("t3", done));
+    const [second = ""] = probe();
+    expect(probe(), "another task makes the next probe").toEqual([second]);
+    expect(second).not.toBe(first);
+    turns.turn(turns.report(second, done));
     expect(turns.last("HoldEnded")).toMatchObject({ on: "resource", name: "gpt", reason: "probed" });
     expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
   });
 
-  it("wait a moment while a slot probes the hold", () => {
+  it("keep their tasks from the agent while a slot probes the hold", () => {
     const turns = working();
     turns.turn(submit({ id: taskId("t1") }));
     turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 }, acquire("a1-0", "gpt"));
     turns.passToDue();
     expect(turns.holders("gpt")).toEqual(["a1-0"]);
     turns.turn(turns.report("t1", ofGpt));
-    expect(turns.last("AttemptFailed").retryAt).toBe(turns.at + limits.retryBackoffMs);
-    expect(turns.task("t1")).toMatchObject({ refusals: 1, infrastructureFailures: 0 });
+    expect(turns.task("t1")).toMatchObject({ state: "queued", refusals: 1, infrastructureFailures: 0 });
+    turns.turn(release("a1-0"));
+    expect(turns.task("t1").state).toBe("assigned");
   });
 
   it("count once together with the slots that they held", () => {
@@ -227,48 +230,141 @@ describe("refused attempts that name a resource", () => {
   });
 });
 
-describe("tasks that wait for the hold of a resource", () => {
-  /** The first was refused for a minute, and the second has a later start of its own. */
+describe("tasks of a kind that a resource on hold refused", () => {
+  const quota: ReportedOutcome = {
+    ...({ kind: "infrastructure", error: "quota" } as const),
+    refusal: { on: { resource: gpt }, forMs: 60_000 },
+  };
+
+  /** The agent's attempt of the task was refused for a minute. */
   function refused(): SlotTurns {
     const turns = working();
-    turns.turn(
-      submit({ id: taskId("t1") }),
-      submit({ id: taskId("t2"), notBefore: instant(turns.at + 90_000) }),
-    );
-    turns.turn(
-      turns.report("t1", {
-        kind: "infrastructure",
-        error: "quota",
-        refusal: { on: { resource: gpt }, forMs: 60_000 },
-      }),
-    );
+    turns.turn(submit({ id: taskId("t1") }));
+    turns.turn(turns.report("t1", quota));
     return turns;
   }
 
-  const dueAt = (turns: SlotTurns, task: string) => turns.task(task).releaseTimer?.dueAt ?? 0;
-
-  it("are explained by the hold", () => {
+  it("wait for the hold, which explains them, and start with one probe", () => {
     const turns = refused();
-    const { obstacles } = explainWait(turns.state, turns.task("t1"), { at: turns.at });
+    turns.turn(submit({ id: taskId("t2") }));
+    const on = { on: "resource", name: "gpt", by: "agent", hold: "quota" };
     const until = turns.at + 60_000;
-    expect(obstacles).toEqual([
-      { reason: "not-before", until, isRetry: true, resource: "gpt", hold: "quota", by: "agent" },
+    for (const task of ["t1", "t2"]) {
+      const { obstacles } = explainWait(turns.state, turns.task(task), { at: turns.at });
+      expect(obstacles).toEqual([{ reason: "on-hold", ...on, agents: 1, until }]);
+    }
+    turns.passToDue();
+    expect(turns.all("TaskAssigned").slice(1)).toMatchObject([
+      { task: "t1", receipt: { decidedBy: "probe" } },
     ]);
-    const later = explainWait(turns.state, turns.task("t2"), { at: turns.at });
-    expect(later.obstacles).toMatchObject([{ reason: "not-before", isRetry: false }]);
-    expect(later.obstacles[0]).not.toHaveProperty("resource");
+    turns.turn(turns.report("t1", done));
+    expect(turns.last("HoldEnded")).toMatchObject({ name: "gpt", reason: "probed" });
+    expect(turns.task("t2").state).toBe("assigned");
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
   });
 
-  it("follow an operator who ends it, or changes its time", () => {
+  it("start at once where an operator ends the hold, or another agent serves the kind", () => {
     const turns = refused();
-    const later = dueAt(turns, "t2");
-    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 5_000 });
-    expect(dueAt(turns, "t1")).toBe(turns.at + 5_000);
+    turns.turn(submit({ id: taskId("t2") }), join("w2", { maxConcurrent: 1 }));
+    expect(turns.task("t1").open?.agent).toBe("w2");
     turns.turn({ type: "EndHold", on: "resource", name: "gpt" });
-    turns.pass(1);
+    expect(turns.task("t2").open?.agent).toBe("w1");
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
+  it("run as the cheaper kind, which the resource did not refuse", () => {
+    const turns = working();
+    turns.turn({ type: "SetKind", kind: kind("k"), patch: { cheaper: kind("cheap"), cheaperType: null } });
+    turns.turn(join("w3", { kinds: [kind("cheap")] }), submit({ id: taskId("t1") }));
+    turns.turn(turns.report("t1", quota));
+    expect(turns.task("t1").open).toMatchObject({ agent: "w3", kind: "cheap" });
+  });
+
+  it("leave other kinds of the agent alone", () => {
+    const turns = working();
+    turns.turn(join("w4", { kinds: [kind("k2"), kind("k3")] }));
+    turns.turn(submit({ id: taskId("t1"), kind: kind("k2") }));
+    turns.turn(turns.report("t1", quota));
+    turns.turn(submit({ id: taskId("t2"), kind: kind("k3") }));
+    expect(turns.task("t1").state).toBe("queued");
+    expect(turns.task("t2").open?.agent).toBe("w4");
+  });
+
+  it("wait for their own hold alone, where two end at one instant", () => {
+    const turns = refused();
+    turns.turn({ type: "PlaceHold", on: "resource", name: "other", forMs: 60_000 });
+    turns.turn({ type: "EndHold", on: "resource", name: "other" });
+    expect(turns.task("t1").state).toBe("queued");
+  });
+
+  it("follow the hold where an agent lengthens it", () => {
+    const turns = working();
+    turns.turn(acquire("a1-0", "gpt"), submit({ id: taskId("t1") }));
+    turns.turn(turns.report("t1", quota), release("a1-0", { resource: gpt, forMs: 90_000 }));
+    turns.pass(60_000);
+    turns.turn();
+    expect(turns.task("t1").state).toBe("queued");
+    turns.pass(30_000);
     turns.turn();
     expect(turns.task("t1").state).toBe("assigned");
-    expect(dueAt(turns, "t2")).toBe(later);
+  });
+
+  it("are free once the agent is forgotten", () => {
+    const turns = refused();
+    const { incarnation } = turns.agent("w1");
+    turns.turn({ type: "LeaveAgent", agent: agentId("w1"), incarnation });
+    while (turns.state.agentById.has(agentId("w1"))) turns.passToDue();
+    expect(turns.state.holds.byUser.size).toBe(0);
+    turns.turn(join("w1"));
+    expect(turns.task("t1").state).toBe("assigned");
+  });
+
+  it("are refused, and not timed out, where they wait for the resource until their time is over", () => {
+    const turns = working();
+    turns.turn(submit({ id: taskId("t1"), timeoutMs: 3_000, maxAttempts: 1 }));
+    const holder = `${holderOf(turns, "t1")}/call`;
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 2_000 });
+    turns.turn(acquire("a1-0", "gpt"), acquire("w1-0", "gpt", { holder }));
+    turns.passToDue();
+    expect(turns.holders("gpt")).toEqual(["a1-0"]);
+    turns.passToDue();
+    expect(turns.last("AttemptFailed")).toMatchObject({
+      ...{ revoked: true, failure: { class: "refused" } },
+      refusal: { on: { resource: "gpt" } },
+    });
+    expect(turns.task("t1")).toMatchObject({ state: "queued", failures: 0, refusals: 1 });
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+});
+
+describe("a request that a hold outlasts", () => {
+  it("is answered at once, inside an attempt and outside", () => {
+    const turns = working();
+    turns.turn(submit({ id: taskId("t1"), timeoutMs: 3_000 }));
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 20_000 });
+    const until = turns.at + 20_000;
+    const onHold = { kind: "slot-on-hold", resource: "gpt", until };
+    const replies = turns.turn(
+      acquire("w1-0", ["gpt", "other"], { holder: holderOf(turns, "t1") }),
+      acquire("a1-0", "gpt", { timeoutMs: 19_999 }),
+      acquire("a1-1", "gpt", { timeoutMs: 20_001 }),
+      acquire("a1-2", "gpt"),
+    );
+    expect(replies).toMatchObject([onHold, onHold, { kind: "slot-awaited" }, { kind: "slot-awaited" }]);
+  });
+
+  it("ends where the hold comes later", () => {
+    const turns = working();
+    turns.turn(submit({ id: taskId("t1"), timeoutMs: 3_000 }));
+    const slots = Array.from({ length: turns.resource("gpt").settings.slots }, (_, nth) => `a1-${nth}`);
+    turns.turn(...slots.map((handle) => acquire(handle, "gpt")));
+    turns.turn(
+      acquire("w1-0", "gpt", { holder: `${holderOf(turns, "t1")}/call` }),
+      acquire("a1-later", "gpt"),
+    );
+    turns.turn(release("a1-0", { resource: gpt, forMs: 20_000 }));
+    expect(turns.all("SlotWaitEnded")).toMatchObject([{ agent: "w1", handles: ["w1-0"], reason: "on-hold" }]);
+    expect([...turns.resource("gpt").waiting.values()].map(({ handle }) => handle)).toEqual(["a1-later"]);
     expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
   });
 });

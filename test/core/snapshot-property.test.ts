@@ -54,7 +54,11 @@ class Cut {
 /** The rows that these references lead to are checked elsewhere. */
 const references = /^(?:onlineByKind|contendedByName)\[\]\[\]|^slotsByAgent|^taskById\[\]\.open\./;
 /** A project waits for no turns. */
-const alwaysNothing: readonly string[] = ["queueByKey[].projects[].sinceTurn"];
+const alwaysNothing: readonly string[] = [
+  "queueByKey[].projects[].sinceTurn",
+  "holds.agent[].users",
+  "holds.type[].users",
+];
 
 const cutAt = fc.double({ min: 0, max: 1, noNaN: true });
 

@@ -27,7 +27,7 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
       couldServe(state, other, kind, spec) &&
       (event.cheaperType === undefined || other.agentType === event.cheaperType),
   );
-  const unheld = others.filter((other) => holdsOn(state, other).length === 0);
+  const unheld = others.filter((other) => holdsOn(state, other, kind).length === 0);
   const settled = unheld.filter((other) => !other.suspensionByKind.has(kind));
   const suspension = settled.length > 0 ? agent.suspensionByKind.get(kind) : undefined;
   const peers = [settled, unheld, others].find((some) => some.length > 0) ?? [];
@@ -47,7 +47,7 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
           (attempt) =>
             attempt.kind === kind && attempt.state !== "revoked" && attempt.assignedAt >= suspension.until,
         )),
-    "what is on hold gets the probe alone, once its time is over": holdsOn(state, agent).every(
+    "what is on hold gets the probe alone, once its time is over": holdsOn(state, agent, kind).every(
       (hold) => phaseOf(hold) === "due" && event.receipt.decidedBy === "probe",
     ),
     "who failed it has it again only where nobody else could":
@@ -77,7 +77,7 @@ function isDowngradeWhole(
   const own = [...state.agentById.values()].filter((agent) =>
     couldServe(state, agent, kind, { kind, ...spec }),
   );
-  const isOnHold = own.length > 0 && own.every((agent) => holdsOn(state, agent).length > 0);
+  const isOnHold = own.length > 0 && own.every((agent) => holdsOn(state, agent, kind).length > 0);
   const { project, global } = receipt.budget ?? {};
   const settings = state.kindByName.get(kind)?.settings;
   const isUsedUp = project === "downgrade" || global === "downgrade";

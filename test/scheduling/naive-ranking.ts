@@ -86,7 +86,7 @@ export class NaiveRanking {
   /** Whether agents serve the demand, and each of those that are there is on hold. */
   areAllOnHold(demand: Demand): boolean {
     const peers = this.#whoCouldServe(demand);
-    return peers.length > 0 && peers.every((agent) => this.#holdsOn(agent).length > 0);
+    return peers.length > 0 && peers.every((agent) => this.#holdsOn(agent, demand.kind).length > 0);
   }
 
   mayAnybodyHave(demand: Demand): boolean {
@@ -110,7 +110,7 @@ export class NaiveRanking {
     if (agent.agentType !== undefined && rateGate(this.#state, agent.agentType, this.#at))
       return "rate-limited";
     if (agent.unresponsive) return "unresponsive";
-    const holds = this.#holdsOn(agent);
+    const holds = this.#holdsOn(agent, kind);
     if (holds.some((hold) => hold.timer !== undefined || hold.probe !== undefined)) return "on-hold";
     const isSuspended = agent.suspensionByKind.has(kind) && this.#suspensionsHold(peers, kind);
     if (isSuspended && !this.#isProbe(agent, kind, peers)) return "suspended";
@@ -125,16 +125,16 @@ export class NaiveRanking {
     return project === undefined || projects === undefined || projects.includes(project);
   }
 
-  #holdsOn(agent: AgentRow): HoldRow[] {
-    const { holds } = this.#state;
-    return [holds.agent.get(agent.id), holds.type.get(agent.agentType ?? "")].filter(
-      (hold) => hold !== undefined,
-    );
+  /** A resource keeps an agent from the kinds whose attempts it refused there. */
+  #holdsOn({ id, agentType = "" }: AgentRow, kind: Kind): HoldRow[] {
+    const { agent, type, resource } = this.#state.holds;
+    const ofResources = [...resource.values()].filter(({ users }) => users.get(id)?.has(kind) === true);
+    return [agent.get(id), type.get(agentType), ...ofResources].filter((hold) => hold !== undefined);
   }
 
   /** Suspensions yield unless some peer is neither suspended nor on hold. */
   #suspensionsHold(peers: readonly AgentRow[], kind: Kind): boolean {
-    return peers.some((peer) => !peer.suspensionByKind.has(kind) && this.#holdsOn(peer).length === 0);
+    return peers.some((peer) => !peer.suspensionByKind.has(kind) && this.#holdsOn(peer, kind).length === 0);
   }
 
   /** Live, not on hold and not suspended; without such agents live and not on hold; without those all live agents. */
@@ -149,7 +149,7 @@ export class NaiveRanking {
         (role === undefined || agent.role === role) &&
         (agentType === undefined || agent.agentType === agentType),
     );
-    const free = live.filter((agent) => this.#holdsOn(agent).length === 0);
+    const free = live.filter((agent) => this.#holdsOn(agent, kind).length === 0);
     const unsuspended = free.filter((agent) => !agent.suspensionByKind.has(kind));
     return unsuspended.length > 0 ? unsuspended : free.length > 0 ? free : live;
   }
@@ -157,7 +157,7 @@ export class NaiveRanking {
   /** Suspended while others are not, with its back-off ended and no attempt of the kind since. */
   #isProbe(agent: AgentRow, kind: Kind, peers: readonly AgentRow[]): boolean {
     const suspension = agent.suspensionByKind.get(kind);
-    const isOnHold = this.#holdsOn(agent).length > 0;
+    const isOnHold = this.#holdsOn(agent, kind).length > 0;
     if (suspension === undefined || !this.#suspensionsHold(peers, kind)) return isOnHold;
     const isUnderWay = [...agent.open.values()].some(
       (open) => open.kind === kind && open.state !== "revoked" && open.assignedAt >= suspension.until,
@@ -194,7 +194,7 @@ export class NaiveRanking {
       const dueAt = ({ agent }: RankedAgent) =>
         Math.max(
           agent.suspensionByKind.get(kind)?.until ?? 0,
-          ...this.#holdsOn(agent).map(({ until }) => until),
+          ...this.#holdsOn(agent, kind).map(({ until }) => until),
         );
       return dueAt(a) - dueAt(b) || a.agent.lastAssignedOrder - b.agent.lastAssignedOrder || byId(a, b);
     }

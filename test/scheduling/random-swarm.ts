@@ -1,7 +1,7 @@
 // Swarms in every state that a history of legal events can lead to: full, draining, suspended, half forgotten, with
 // failed tasks. The same seed gives the same swarm.
 
-import { type GroupId, kind as kindNamed, projectId } from "../../src/ids.ts";
+import { type GroupId, kind as kindNamed, projectId, resourceName } from "../../src/ids.ts";
 import { holdAt } from "../../src/scheduling/hold.ts";
 import type { FailureClass } from "../../src/state/event.ts";
 import { meetsNeeds } from "../../src/state/needs.ts";
@@ -224,7 +224,8 @@ function assign(swarm: SwarmFixture, dice: Dice): void {
   const agent = dice.of(
     agentsOf(swarm).filter((row) => row.online && row.open.size < row.maxConcurrent + row.prefetch),
   );
-  if (task === undefined || agent === undefined || holdAt(swarm.state, agent) === "held") return;
+  if (task === undefined || agent === undefined || holdAt(swarm.state, agent, task.spec.kind) === "held")
+    return;
   if (!meetsNeeds(agent.labels, task.spec.needs)) return;
   if (!swarm.state.grants.includes(agent.group, task.spec.project)) return;
   swarm.assign(task.spec.id, agent.id, dice.of(turns));
@@ -303,8 +304,10 @@ function changeAgent(swarm: SwarmFixture, dice: Dice): void {
   }
 }
 
-/** Places a hold on an agent or its type, lets it elapse, or ends it; or holds all agents of a kind. */
+/** Places a hold on an agent or its type, lets it elapse, or ends it. Or holds all agents of a kind, or a resource that
+ *  refused an attempt. */
 function changeHold(swarm: SwarmFixture, dice: Dice, { id, agentType, kinds: own }: AgentRow): void {
+  if (dice.below(3) === 0) return changeResourceHold(swarm, dice);
   const kind = dice.of([...own]);
   if (kind !== undefined && dice.below(4) === 0) {
     const unheld = agentsOf(swarm).filter((of) => of.kinds.has(kind) && !swarm.state.holds.agent.has(of.id));
@@ -319,6 +322,23 @@ function changeHold(swarm: SwarmFixture, dice: Dice, { id, agentType, kinds: own
   if (hold === undefined) return swarm.hold(target.on, target.name, swarm.at + 60_000);
   if (hold.timer === undefined) return swarm.apply({ type: "HoldEnded", ...target, reason: "operator" });
   return swarm.apply({ type: "HoldElapsed", ...target });
+}
+
+function changeResourceHold(swarm: SwarmFixture, dice: Dice): void {
+  const name = resourceName(dice.of(["r", "s"]) ?? "r");
+  const hold = swarm.state.holds.resource.get(name);
+  if (hold?.timer !== undefined) {
+    const row = dice.of([...swarm.state.taskById.values()].filter(({ open }) => open !== undefined));
+    if (row === undefined || dice.below(3) === 0)
+      return swarm.apply({ type: "HoldElapsed", on: "resource", name });
+    return swarm.fail(row.spec.id, { failureClass: "refused", refusal: { on: { resource: name } } });
+  }
+  if (hold !== undefined && dice.below(2) === 0)
+    return swarm.apply({ type: "HoldEnded", on: "resource", name, reason: "operator" });
+  const settings = { slots: 2, maxWaiters: 9 };
+  if (!swarm.state.resourceByName.has(name))
+    swarm.apply({ type: "ResourceConfigured", resource: name, settings });
+  swarm.hold("resource", name, swarm.at + 60_000);
 }
 
 function changeSettings(swarm: SwarmFixture, dice: Dice): void {

@@ -20,7 +20,7 @@ import {
 } from "../../src/ids.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import type { Event, EventOf, FailureClass, TaskSpec } from "../../src/state/event.ts";
-import type { HoldScope } from "../../src/state/hold.ts";
+import type { HoldScope, Refusal } from "../../src/state/hold.ts";
 import { needsOf, type WrittenNeeds } from "../../src/state/needs.ts";
 import type { Policy } from "../../src/state/policy.ts";
 import type { Receipt, TurnBases } from "../../src/state/receipt.ts";
@@ -233,7 +233,13 @@ export class SwarmFixture {
    */
   fail(
     task: string,
-    { failureClass = "failed" as FailureClass, revoked = false, retryMs = 0, latencyMs = 1 } = {},
+    {
+      failureClass = "failed" as FailureClass,
+      revoked = false,
+      retryMs = 0,
+      latencyMs = 1,
+      refusal = undefined as Refusal | undefined,
+    } = {},
   ): void {
     const { attempt, agent } = this.openAttempt(task);
     this.apply({
@@ -244,6 +250,7 @@ export class SwarmFixture {
       failure: { class: failureClass, error: "" },
       latencyMs,
       ...(retryMs === 0 ? {} : { retryAt: instant(this.at + retryMs) }),
+      ...(refusal === undefined ? {} : { refusal }),
       ...(revoked ? { revoked: true } : {}),
     });
   }

@@ -12,6 +12,6 @@ are seconds. Errors of the swarm are `WaggleError` with a stable `code`.
 from .agent import Agent, Slot
 from .attempt import Attempt, Infrastructure, InvalidInput
 from .client import Chunk, Swarm, Task, connect
-from .connection import WaggleError, __version__
+from .connection import OnHold, WaggleError, __version__
 
-__all__ = ["connect", "Swarm", "Task", "Chunk", "Agent", "Attempt", "Slot", "InvalidInput", "Infrastructure", "WaggleError"]
+__all__ = ["connect", "Swarm", "Task", "Chunk", "Agent", "Attempt", "Slot", "InvalidInput", "Infrastructure", "OnHold", "WaggleError"]

@@ -284,6 +284,9 @@ class Agent:
             if attempt.aborted.is_set() and self.slots.pop(slot.handle, None):
                 self.ask("release", {"handle": slot.handle})
                 raise WaggleError("WAGGLE_HANDLE_ENDED", f"{' and '.join(resources)}: the attempt was aborted")
+        if slot.reason == "on-hold":  # the answer to a new request says until when
+            again = {"weight": weight, "timeout": timeout, "idle_timeout": idle_timeout, "as_": as_, **terms}
+            return self.acquire(*resources, attempt=attempt, **again)
         if slot.reason is not None:
             code = "WAGGLE_ACQUIRE_TIMED_OUT" if slot.reason == "timed-out" else "WAGGLE_HANDLE_ENDED"
             raise WaggleError(code, f"{' and '.join(resources)}: the request ended ({slot.reason})")

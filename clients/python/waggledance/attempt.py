@@ -1,7 +1,7 @@
 """What a handler gets, and what it raises: an attempt of a task, its chunks, its slots, its report."""
 import inspect, json, threading, time
 
-from .connection import PAYLOAD_BYTES, WaggleError, decoded, encoded
+from .connection import PAYLOAD_BYTES, OnHold, WaggleError, decoded, encoded
 
 CHUNK_SECONDS = 0.05  # between two messages of chunks
 CHUNK_BYTES, CHUNKS_BYTES = 128 * 1024, 256 * 1024  # of one chunk; of several in one message, as JSON
@@ -139,6 +139,9 @@ class Attempt:
         except InvalidInput as error:
             failure = error
             report = {"outcome": "invalid", "error": str(error)[:1024]}
+        except OnHold as error:
+            failure, hold = error, {"scope": {"resource": error.resource}}
+            report = {"outcome": "infrastructure", "error": error.message[:1024], "hold": hold}
         except Infrastructure as error:
             failure = error
             report = {"outcome": "infrastructure", "error": str(error)[:1024], "hold": error.hold}

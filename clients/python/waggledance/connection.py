@@ -18,6 +18,15 @@ class WaggleError(Exception):
         self.code, self.message, self.field, self.outcome = code, message, field, outcome
 
 
+class OnHold(WaggleError):
+    """A resource is on hold for longer than a request for its slots may wait. `until`: seconds since 1970. An attempt that lets it
+    pass counts towards no limit."""
+
+    def __init__(self, message, resource, until):
+        super().__init__("WAGGLE_ON_HOLD", message, "resources")
+        self.resource, self.until = resource, until
+
+
 def fresh():
     return uuid.uuid4().hex
 
@@ -41,6 +50,8 @@ def decoded(text, encoding):
 def error_of(answer):
     """Requests hold one task: the error names its field alone."""
     message, field = answer["message"].replace("tasks[0].", ""), answer.get("field", "").replace("tasks[0].", "")
+    if "hold" in answer:
+        return OnHold(message, answer["hold"]["resource"], answer["hold"]["until"] / 1000)
     return WaggleError(answer["code"], message, field or None)
 
 

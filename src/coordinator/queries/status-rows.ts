@@ -91,7 +91,7 @@ export function agentStatusOf(
           },
         }),
     ...(silentMs === undefined ? {} : { silentMs }),
-    ...onHoldOf(lastHoldOn(state, row)),
+    ...onHoldOf(lastHoldOn(state, row, undefined)),
     ...(row.fencedAt === undefined ? {} : { fencedAt: row.fencedAt }),
     ...(outlivedMs === undefined ? {} : { outlivedMs }),
   };

@@ -25,7 +25,7 @@ import { Items } from "./items.ts";
 export function codedError(
   code: WaggleErrorCode,
   message: string,
-  more: Pick<CodedError, "field" | "retryAfterMs" | "firstIdx" | "budget"> = {},
+  more: Pick<CodedError, "field" | "retryAfterMs" | "firstIdx" | "budget" | "hold"> = {},
 ): CodedError {
   return { ok: false, code, message, ...more };
 }

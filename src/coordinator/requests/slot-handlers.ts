@@ -119,6 +119,8 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
       return { ok: true, state: "waiting" };
     case "slot-ended":
       return endedAnswer(reply);
+    case "slot-on-hold":
+      return onHold(reply);
     case "beyond-grant":
       return beyondGrant(reply);
     case "handle-in-use":
@@ -182,6 +184,15 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
     default:
       return unexpected(reply);
   }
+}
+
+function onHold({ resource, until }: Extract<Reply, { kind: "slot-on-hold" }>): CodedError {
+  return codedError(
+    "WAGGLE_ON_HOLD",
+    `${resource} is on hold until ${new Date(until).toISOString()}, for longer than the request may wait: ` +
+      `do without, or try again then; \`waggle unhold resource ${resource}\` ends the hold now`,
+    { field: "resources", hold: { resource, until } },
+  );
 }
 
 function endedAnswer({ handle, reason }: Extract<Reply, { kind: "slot-ended" }>): CodedError {

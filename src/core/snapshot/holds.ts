@@ -1,6 +1,15 @@
 // Holds in a snapshot, below the agents and slot leases that probe them, and refusals in a row.
 
-import type { AgentId, AssignmentNumber, Instant, ResourceName, SlotHandle } from "../../ids.ts";
+import type {
+  AgentId,
+  AssignmentNumber,
+  Instant,
+  Kind,
+  ProjectId,
+  ResourceName,
+  SlotHandle,
+  TaskId,
+} from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import {
   type CountedRefusal,
@@ -18,11 +27,20 @@ import type { TimerReader } from "./timers.ts";
 
 export function* holdRows({ holds, refusalsInARow }: SwarmState): Generator<Row> {
   for (const on of holdScopes)
-    for (const { timer, changedAt: _, ...fields } of holds[on].values())
-      yield ["hold", { ...fields, timerOrder: timer?.order }];
+    for (const hold of holds[on].values()) {
+      const { name, placedAt, until, by, step, reason, setBack, probe, timer } = hold;
+      const users = usersOf(hold);
+      const timerOrder = timer?.order;
+      yield ["hold", { on, name, placedAt, until, by, step, reason, users, setBack, probe, timerOrder }];
+    }
   for (const on of holdScopes)
     for (const [name, row] of refusalsInARow[on])
       for (const refusal of row) yield ["refusal", { on, name, ...refusal }];
+}
+
+function usersOf({ users }: HoldRow): Readonly<Record<string, readonly string[]>> | undefined {
+  if (users.size === 0) return undefined;
+  return Object.fromEntries([...users].map(([agent, kinds]) => [agent, [...kinds]]));
 }
 
 const bases = allOf<HoldBasis>({ agent: true, refusals: true, operator: true });
@@ -50,12 +68,17 @@ export class HoldReader {
       by: fields.oneOf("by", bases),
       step: fields.optionalWhole("step", { min: 1 }),
       reason: fields.optionalText("reason"),
-      attemptsOf: fields.optionalText("attemptsOf"),
+      users: new Map(),
+      setBack: fields.optionalWithin("setBack", (task) => ({
+        project: task.text<ProjectId>("project"),
+        task: task.text<TaskId>("task"),
+      })),
       timer: undefined,
       probe: fields.optionalWithin("probe", (probe) => this.#probe(on, probe)),
       changedAt: 0,
     };
     this.#checkTarget(hold);
+    this.#users(hold, fields.optionalLists("users"));
     if (holdScopes.slice(holdScopes.indexOf(on) + 1).some((later) => this.#state.holds[later].size > 0))
       refuse(`the hold on ${on} ${name} stands too late`);
     const order = fields.optionalWhole("timerOrder", { min: 1 });
@@ -91,12 +114,24 @@ export class HoldReader {
     if (on === "resource") known(this.#state.resourceByName, name as ResourceName, "resource");
   }
 
+  #users(hold: HoldRow, kindsByAgent: Readonly<Record<string, readonly string[]>> | undefined): void {
+    if (kindsByAgent === undefined) return;
+    const users = Object.entries(kindsByAgent);
+    if (users.length === 0 || hold.on !== "resource") refuse(`${hold.on} ${hold.name} has users in vain`);
+    for (const [id, kinds] of users) {
+      const agent = known(this.#state.agentById, id as AgentId, "agent");
+      if (new Set(kinds).size !== kinds.length) refuse(`${agent.id} uses ${hold.name} for one kind twice`);
+      hold.users.set(agent.id, new Set(kinds as readonly Kind[]));
+      const { byUser } = this.#state.holds;
+      byUser.set(agent.id, (byUser.get(agent.id) ?? new Set()).add(hold));
+    }
+  }
+
   #probe(on: HoldScope, fields: Fields): HoldProbe {
     const agent = known(this.#state.agentById, fields.text<AgentId>("agent"), "agent");
     const number = fields.optionalWhole<AssignmentNumber>("number", { min: 1 });
     const handle = fields.optionalText<SlotHandle>("handle");
-    if ((handle === undefined) !== (on !== "resource"))
-      refuse(`the probe of a hold on ${on} is of another sort`);
+    if (handle !== undefined && on !== "resource") refuse(`the probe of a hold on ${on} is of another sort`);
     if (number !== undefined) known(agent.open, number, `attempt of ${agent.id}`);
     else if (handle === undefined || findSlotLease(this.#state, agent.id, handle)?.state !== "held")
       refuse(`a hold on ${on} is probed by nothing that runs`);

@@ -52,6 +52,7 @@ const endings = allOf<SlotEnding>({
   aborted: true,
   "timed-out": true,
   "above-capacity": true,
+  "on-hold": true,
   idle: true,
 });
 const states = allOf<SlotLeaseRow["state"]>({ waiting: true, held: true });
