@@ -103,8 +103,11 @@ conformance(
       await expect(model.stream("Count.")).rejects.toThrow("500");
       bench.provider.plans.push({ status: 500 });
       await expect(model.bindTools([]).invoke("Count.", { maxRetries: 2 })).rejects.toThrow("500");
-      expect(bench.provider.calls).toBe(3);
-      expect(await bench.reports()).toEqual([refusedOnce, refusedOnce, refusedOnce]);
+      bench.provider.plans.push({ status: 500 });
+      const agent = createAgent({ model: modelOf(), tools: [], middleware: [holding()] });
+      await expect(agent.invoke(asked)).rejects.toThrow("500");
+      expect(bench.provider.calls).toBe(4);
+      expect(await bench.reports()).toEqual([refusedOnce, refusedOnce, refusedOnce, refusedOnce]);
     });
 
     it("an agent tries again in slots of their own, by the framework's middleware around this one", async () => {
