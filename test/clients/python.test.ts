@@ -354,6 +354,18 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     expect(printed).toEqual([["done"], [true]]);
   });
 
+  it("tells the holder of a forgotten slot that its handler has ended", async () => {
+    const printed = await python(`
+      import waggledance as w
+      kept = []
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["forgets"], lambda task: kept.append(task.acquire("gpu")), id="forgets"):
+              swarm.submit("forgets").result(20)
+              say(kept[0].lost.is_set(), swarm.query("status")["resources"][0]["inUse"])
+    `);
+    expect(printed).toEqual([[true, 0]]);
+  });
+
   it("puts itself on hold where a quota refuses the work", async () => {
     const printed = await python(`
       import waggledance as w, time

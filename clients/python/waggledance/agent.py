@@ -28,7 +28,8 @@ def told_again(report, answer):
 
 
 class Slot:
-    """Held slots. Release them, or leave the context manager. `lost` is set when the lease was lost: stop the use."""
+    """Held slots. Release them, or leave the context manager. `lost` is set when the lease was lost, or the
+    handler ended that acquired them: stop the use."""
 
     def __init__(self, agent, handle, resources, attempt=None):
         self.agent, self.handle, self.resources, self.attempt = agent, handle, resources, attempt

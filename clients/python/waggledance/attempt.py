@@ -153,6 +153,7 @@ class Attempt:
         for slot in self.slots:
             try:
                 if not slot.released:  # a hold is placed before the slot is free
+                    slot.lost.set()  # for threads of the handler that go on
                     slot.release(**release_after(failure, slot.resources))
             except WaggleError:
                 pass  # no leader answers: heartbeats no longer list the slot, so the leader takes it back
