@@ -19,6 +19,8 @@ function* oneProbeAHold(state: SwarmState): Generator<string> {
     for (const hold of state.holds[on].values()) {
       if (phaseOf(hold) === "probing" && !isUnderWay(state, hold))
         yield `${on} ${hold.name} is probed by nothing that runs`;
+      // A resource keeps an agent from a kind since a refusal, and attempts may have begun before it.
+      if (on === "resource") continue;
       for (const open of attemptsAt(state, hold)) {
         const isProbe = hold.probe?.agent === open.agent && hold.probe.number === open.number;
         if (open.assignedAt > hold.placedAt && open.assignedAt >= hold.until && !isProbe)
@@ -39,20 +41,11 @@ function isUnderWay({ agentById, ...state }: SwarmState, { probe }: HoldRow): bo
   return open !== undefined && open.state !== "revoked";
 }
 
-function* attemptsAt(state: SwarmState, hold: HoldRow): Generator<OpenAttempt> {
-  for (const { open } of state.agentById.values())
-    for (const attempt of open.values())
-      if (attempt.state !== "revoked" && isAt(hold, attempt)) yield attempt;
-}
-
-function isAt({ on, name, users }: HoldRow, { agent, agentType, kind }: OpenAttempt): boolean {
-  switch (on) {
-    case "agent":
-      return agent === name;
-    case "type":
-      return agentType === name;
-    case "resource":
-      return users.get(agent)?.has(kind) === true;
+function* attemptsAt(state: SwarmState, { on, name }: HoldRow): Generator<OpenAttempt> {
+  for (const agent of state.agentById.values()) {
+    if (on === "agent" && agent.id !== name) continue;
+    for (const open of agent.open.values())
+      if (open.state !== "revoked" && (on === "agent" || open.agentType === name)) yield open;
   }
 }
 
