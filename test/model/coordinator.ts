@@ -38,6 +38,7 @@ export const rules = [
   "in-order",
   "restart-after-reconnection",
   "late-is-unknown",
+  "ask-for-a-seal",
   "outwait-the-leader",
 ] as const;
 
@@ -549,6 +550,8 @@ export class Coordinator {
         continue;
       }
       const answers = reply.answers;
+      const isLeaseOver = this.#world.now() - this.#sentAt >= FRESH;
+      if (answers[0]?.kind === "stored" && isLeaseOver && (yield* this.#meetsSeal())) return "stand-by";
       let stored = 0;
       for (const answer of this.#world.has("in-order") ? answers : answers.slice(-1)) {
         if (
@@ -568,6 +571,13 @@ export class Coordinator {
       if (looked !== "goes on") return looked;
     }
     return this.#inFlight.length === 0 ? "goes on" : "again";
+  }
+
+  /** A seal may have taken the position of a lost record, and the appended batch stands behind the seal. */
+  *#meetsSeal(): Steps<boolean> {
+    if (!this.#world.has("ask-for-a-seal")) return false;
+    const records = yield* this.#read(this.#segment);
+    return records?.slice(0, this.#position).some(({ kind }) => kind === "seal") === true;
   }
 
   /** The first `count` in flight are committed. */

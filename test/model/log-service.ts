@@ -38,8 +38,9 @@ interface Stream {
 /** Picks one of `count` outcomes; 0 is the fault-free outcome. */
 export type Choose = (count: number, label: string) => number;
 
-/** `one`: a single server with a periodic sync. `three`: three replicas; every acknowledged record is kept. */
-export type Store = "one" | "three";
+/** `one`: a single server with a periodic sync. `remote`: the same, reached through other servers, so a power loss
+ *  breaks no connection; only batches are lost. `three`: three replicas; every acknowledged record is kept. */
+export type Store = "one" | "remote" | "three";
 
 export class LogService {
   readonly #streams = new Map<number, Stream>();

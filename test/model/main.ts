@@ -5,14 +5,14 @@ import { readFlags } from "../support/script-flags.ts";
 import { type Rule, rules } from "./coordinator.ts";
 import { runSeed, type Setting, searchDeviations } from "./search.ts";
 
-const USAGE = `npm run model -- [--seeds N] [--from N] [--store one|three] [--profile inside|outside] [--without RULE]… [--trace SEED] [--depth N]
+const USAGE = `npm run model -- [--seeds N] [--from N] [--store one|remote|three] [--profile inside|outside] [--without RULE]… [--trace SEED] [--depth N]
 
 Runs the model of the journal's segments (test/model) through drawn schedules, and checks its promises. Ends with 1 when
 a schedule breaks one, 2 for wrong flags.
 
   --seeds    schedules to draw (default 1000)
   --from     the first seed (default 0)
-  --store    one server that may lose power, or three replicas (default one)
+  --store    one server that may lose power; remote, reached through other servers; or three replicas (default one)
   --profile  faults inside the fault model or any (default inside)
   --without  leave a rule out, to see what it is for: 
              ${rules.join("\n             ")}
@@ -55,7 +55,9 @@ function settingOf(): Setting | undefined {
   const { store, profile, without } = values;
   const unknown = without.find((rule) => !(rules as readonly string[]).includes(rule));
   const numbers = [values.seeds, values.from, values.trace ?? "0", values.depth ?? "0", values.steps ?? "0"];
-  const isFine = (store === "one" || store === "three") && (profile === "inside" || profile === "outside");
+  const isFine =
+    (store === "one" || store === "remote" || store === "three") &&
+    (profile === "inside" || profile === "outside");
   if (!isFine || unknown !== undefined || numbers.some((number) => !/^\d+$/.test(number))) {
     console.error(
       `${unknown === undefined ? "a flag has no such value" : `there is no rule ${unknown}`}\n\n${USAGE}`,

@@ -145,6 +145,7 @@ export class World implements Surroundings {
 
   answered(by: Coordinator, batch: Batch): void {
     this.#compareWithTold(by);
+    this.#mayMiss ||= this.#lossAt >= 0; // the loss may have taken the batch after its acknowledgement
     for (const task of batch.tasks) this.#answeredTasks.add(task);
     if (batch.tasks.length > 0) this.#told.push({ batch, terms: by.log?.terms ?? [], isKnownLost: false });
     if (batch.tasks.length > 0)
@@ -323,8 +324,10 @@ export class World implements Surroundings {
         );
     }
     faults.push(() => this.#writeForeign());
-    if (this.#options.store === "one")
-      for (const strike of [this.#losePower, this.#damage])
+    if (this.#options.store !== "three")
+      for (const strike of this.#options.store === "one"
+        ? [this.#losePower, this.#damage]
+        : [this.#losePower])
         faults.push(() => this.#guardian() === undefined && strike.call(this));
     return faults;
   }
@@ -383,14 +386,14 @@ export class World implements Surroundings {
     pending?.answers.fill({ kind: "unknown" });
   }
 
-  /** Every connection breaks, and requests in flight are lost. */
+  /** Requests in flight are lost. Every connection to the server itself breaks. */
   #losePower(): void {
     this.#late.length = 0;
     this.#mayMiss = true;
     this.#lossAt = this.#step;
     for (const node of this.#nodes) {
       this.#loseAnswers(node);
-      node.epoch += 1;
+      if (this.#options.store === "one") node.epoch += 1;
     }
     this.note(`power loss: ${this.#service.losePower((segment, length) => this.#mayLose(segment, length))}`);
     const stored = hashesOf(this.#storedLine() ?? []);
@@ -425,7 +428,8 @@ export class World implements Surroundings {
     this.#service.loseWithin(place.segment, place.position);
   }
 
-  /** Inside the fault model, only records held by a living, connected coordinator may be lost. */
+  /** Inside the fault model, only records held by a living, connected coordinator may be lost. A claim,
+   *  `Opened` or seal is lost only with every connection: its coordinator then takes the lead again. */
   #mayLose(segment: number, length: number): boolean {
     if (this.#options.profile === "outside") return true;
     const holder = this.#longestHealthy()?.process?.log;
@@ -433,6 +437,8 @@ export class World implements Surroundings {
     const held = hashesOf(holder.line);
     const atStake = this.#atStake();
     const records = this.#service.contents.get(segment) ?? [];
+    const areBatches = records.slice(length).every(({ kind }) => kind === "batch" || kind === "foreign");
+    if (this.#options.store === "remote" && !areBatches) return false;
     const isHeld = (hash: string) => held.has(hash) || !atStake.has(hash);
     return (
       records
