@@ -3,6 +3,7 @@
 
 import { assert } from "../assert.ts";
 import { type AttemptNumber, type Instant, type Kind, NO_GROUP, type TaskRef } from "../ids.ts";
+import { limits } from "../limits.ts";
 import { verdictOnRefusal } from "../scheduling/hold.ts";
 import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspension.ts";
 import { agentOf, findOpen } from "../state/agent-rows.ts";
@@ -99,7 +100,14 @@ export function decideTimeout(
     return [failed(state, attempt, { class: "timed-out", error }, at, jitter)];
   }
   const error = `the attempt waited for a slot of ${resource}, which is on hold, until the end of the task's timeoutMs`;
-  return [failed(state, attempt, { class: "refused", error }, at, jitter, { refusal: { on: { resource } } })];
+  // The agent needs a moment to end the attempt.
+  const retryAt = (at + limits.retryBackoffMs) as Instant;
+  return [
+    failed(state, attempt, { class: "refused", error }, at, jitter, {
+      refusal: { on: { resource } },
+      retryAt,
+    }),
+  ];
 }
 
 /** Closes an open attempt when its agent is gone, or does not hold the attempt. */

@@ -194,6 +194,7 @@ export function openLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
     const { agent, handle } = lease;
     const number = hold.probe?.number ?? judgingAttempt(state, lease)?.number;
     hold.probe = { agent, handle, ...(number === undefined ? {} : { number }) };
+    noteChange(state, hold);
   }
 }
 
@@ -204,6 +205,7 @@ export function closeLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
     const { agent, number } = hold.probe ?? {};
     if (number === undefined || agent === undefined) hold.probe = undefined;
     else if (judgingAttempt(state, lease) === undefined) hold.probe = { agent, number };
+    noteChange(state, hold);
   }
 }
 

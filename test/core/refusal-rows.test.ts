@@ -263,6 +263,18 @@ describe("tasks of a kind that a resource on hold refused", () => {
     expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
   });
 
+  it("wait while a slot is the probe, however long the hold has elapsed", () => {
+    const turns = refused();
+    const { spec } = turns.task("t1");
+    turns.turn({ type: "CancelTask", project: spec.project, task: spec.id, round: 1 });
+    turns.passToDue();
+    turns.turn(acquire("a1-0", "gpt"));
+    turns.turn(submit({ id: taskId("t2") }));
+    expect(turns.task("t2").state).toBe("queued");
+    turns.turn(release("a1-0"));
+    expect(turns.task("t2").state).toBe("assigned");
+  });
+
   it("start at once where an operator ends the hold, or another agent serves the kind", () => {
     const turns = refused();
     turns.turn(submit({ id: taskId("t2") }), join("w2", { maxConcurrent: 1 }));
@@ -332,7 +344,7 @@ describe("tasks of a kind that a resource on hold refused", () => {
       ...{ revoked: true, failure: { class: "refused" } },
       refusal: { on: { resource: "gpt" } },
     });
-    expect(turns.task("t1")).toMatchObject({ state: "queued", failures: 0, refusals: 1 });
+    expect(turns.task("t1")).toMatchObject({ state: "delayed", failures: 0, refusals: 1 });
     expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
   });
 });

@@ -359,7 +359,8 @@ export class JournalTruth {
 
   #noteFailed(event: EventOf<"AttemptFailed">, decidedMs: number): void {
     const { attempt, agent, failure, latencyMs } = event;
-    const { class: by } = failure;
+    // A time-out in the wait for a resource on hold is a refusal that nobody reported.
+    const by = failure.class === "refused" && event.revoked === true ? "timed-out" : failure.class;
     const timeoutMs = this.state.taskById.get(event)?.spec.timeoutMs ?? Number.POSITIVE_INFINITY;
     if (by === "stalled" || by === "revoked" || (by === "timed-out" && latencyMs >= timeoutMs))
       this.onLimitReached({ task: taskKey(event), attempt, agent, by, timeoutMs, decidedMs });
