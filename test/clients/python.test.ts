@@ -220,6 +220,44 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     ]);
   });
 
+  it("takes options in snake_case, and refuses an option that it does not know", async () => {
+    const printed = await python(`
+      import waggledance as w
+      def refused(call, *of, **options):
+          try: call(*of, **options)
+          except w.WaggleError as error: say(error.code, error.field, error.message)
+      with w.connect(url, swarm="test") as swarm:
+          later = {"not_before": 4_000_000_000_000, "max_attempts": 2, "timeout_ms": 5_000, "stall_ms": 700}
+          say(swarm.submit("snakes", id="snakes", **later).id)
+          found = next(e for e in swarm.events() if e["type"] == "TaskSubmitted" and e["task"]["id"] == "snakes")["task"]
+          say(*(found[name] for name in ("notBefore", "maxAttempts", "timeoutMs", "stallMs")))
+          refused(swarm.submit, "x", need={"gpu": "a100"})
+          refused(swarm.submit, "x", max_attempt=1)
+          refused(swarm.submit, "x", max_attempts=1, maxAttempts=2)
+          refused(swarm.submit, "x", zzz=1)
+          refused(swarm.agent, ["x"], None, label={"gpu": "a100"})
+          refused(swarm.acquire, "gpu", time_out=5)
+          refused(swarm.acquire, "gpu", resource="gpu")
+          with swarm.acquire("gpu", idle_timeout_ms=20_000):
+              say("idleAt" in swarm.query("status")["resources"][0]["holders"][0])
+              refused(swarm.acquire, "gpu", timeout_ms=5)
+    `);
+    const invalid = "WAGGLE_INVALID_MESSAGE";
+    expect(printed).toEqual([
+      ["snakes"],
+      [4_000_000_000_000, 2, 5_000, 700],
+      [invalid, "need", "submit has no option need; did you mean needs?"],
+      [invalid, "max_attempt", "submit has no option max_attempt; did you mean max_attempts?"],
+      [invalid, "maxAttempts", "submit has maxAttempts twice, in both spellings"],
+      [invalid, "zzz", expect.stringMatching(/^submit has no option zzz; it has id, .*not_before.*timeout$/)],
+      [invalid, "label", "agent has no option label; did you mean labels?"],
+      [invalid, "time_out", "acquire has no option time_out; did you mean timeout?"],
+      [invalid, "resource", expect.stringMatching(/^acquire has no option resource; it has timeout_ms/)],
+      [true],
+      ["WAGGLE_ACQUIRE_TIMED_OUT", null, expect.any(String)],
+    ]);
+  });
+
   it("holds slots in turn, and gives up a wait", async () => {
     const printed = await python(`
       import waggledance as w

@@ -6,11 +6,12 @@ agent aborts what it runs, for another agent may have it. Assignments that arriv
 import json, threading, time
 
 from .attempt import Attempt, hold_ms, key_of, release_after
-from .connection import WaggleError, error_of, fresh
+from .connection import WaggleError, error_of, fresh, wired
 
 SAFE_SHARE = 0.8  # of a lease
 FOREVER = 1e9
 FINAL = {"WAGGLE_STALE_TOKEN", "WAGGLE_UNKNOWN_TASK", "WAGGLE_GONE", "WAGGLE_FENCED"}  # refusals of a result
+ACQUIRE_TERMS = ("timeoutMs", "idleTimeoutMs", "tokens", "project", "user", "label", "as")
 
 
 def told_again(report, answer):
@@ -266,6 +267,7 @@ class Agent:
                 self.abort()  # another agent may have the attempts by now
 
     def acquire(self, *resources, attempt=None, weight=1, timeout=None, idle_timeout=None, as_=None, **terms):
+        terms = wired(terms, ACQUIRE_TERMS, "acquire", ("timeout", "idle_timeout", "weight"))
         slot = Slot(self, fresh(), resources, attempt)
         self.slots[slot.handle] = slot
         holder = attempt.holder if attempt else slot.handle

@@ -1,10 +1,13 @@
 """A swarm for its users: tasks, results, chunks, queries, events."""
 import collections, json, os, queue, socket, threading, time
 
-from .connection import MAY_DECIDE_LATER, PATIENCE_SECONDS, PAYLOAD_BYTES, Nats, WaggleError, decoded, encoded, error_of, fresh
+from .connection import MAY_DECIDE_LATER, PATIENCE_SECONDS, PAYLOAD_BYTES, Nats, WaggleError, decoded, encoded, error_of, fresh, wired
 
 ASK_AGAIN_SECONDS = 5.0  # a list of waiting clients does not survive its leader
 KEPT_CHUNKS, KEPT_CHUNKS_LENGTH = 65_536, 4 * 1024 * 1024  # of a task; beyond, the oldest are dropped
+SUBMIT_FIELDS = ("id", "user", "role", "needs", "affinity", "attributes", "weight", "priority", "tokens", "deadline", "notBefore",
+                 "maxAttempts", "timeoutMs", "stallMs", "stream", "encoding", "traceparent", "tracestate")
+PROFILE_FIELDS = ("role", "type", "labels", "maxConcurrent", "prefetch")
 
 Chunk = collections.namedtuple("Chunk", "attempt index data")
 Chunk.__doc__ = "A part of a result: text or bytes. A missing index was lost on the way; the result is whole."
@@ -43,12 +46,13 @@ class Swarm:
 
     def submit(self, kind, payload=None, *, project=None, timeout=PATIENCE_SECONDS, **fields):
         """Submits a task: text as is, bytes as base64, other payloads as JSON. `fields` are those of the wire: id, user,
-        role, needs, affinity, attributes, weight, priority, tokens, deadline, notBefore, maxAttempts, timeoutMs, stallMs,
-        stream. For example `needs={"gpu": "a100", "region": ["eu", "us"]}, affinity="session-42"`. The handle's `warnings`
-        say what keeps an accepted task waiting: no agent of its kind, or none with the labels it needs.
+        role, needs, affinity, attributes, weight, priority, tokens, deadline, not_before, max_attempts, timeout_ms, stall_ms,
+        stream. The wire's spelling (maxAttempts) works too; any other name is refused. For example
+        `needs={"gpu": "a100", "region": ["eu", "us"]}, affinity="session-42"`. The handle's `warnings` say what keeps an
+        accepted task waiting: no agent of its kind, or none with the labels it needs.
 
         @raises WaggleError of the refusal; WAGGLE_NO_LEADER after `timeout` seconds: then submit the same `id` again"""
-        fields = {"id": fresh(), "user": self.user, **fields, "kind": kind}
+        fields = {"id": fresh(), "user": self.user, **wired(fields, SUBMIT_FIELDS, "submit", ("project", "timeout")), "kind": kind}
         if payload is not None:
             try:
                 form = encoded(payload, "payload", PAYLOAD_BYTES)
@@ -99,6 +103,7 @@ class Swarm:
     def agent(self, kinds, handler, *, max_concurrent=1, id=None, group="_", **profile):
         """Starts an agent, and waits until a leader accepts it. `handler(task)` gets an `Attempt`; it returns the result,
         or yields its parts. `profile`: role, type, labels={"gpu": "a100"}. Leaving it as a context manager drains it."""
+        profile = wired(profile, PROFILE_FIELDS, "agent", ("id", "group"))
         id = id or f"{socket.gethostname().split('.')[0]}-py-{fresh()[:6]}"
         from .agent import Agent
 
@@ -109,6 +114,7 @@ class Swarm:
     def acquire(self, *resources, **terms):
         """Slots, all or none, in competition with the whole swarm: `with swarm.acquire("gpt-4o"): …`. `terms`: weight, timeout,
         idle_timeout (seconds), tokens and project (a budget), user, label, as_ (a queue of its own, as LOCO's agent id).
+        `timeout_ms` and `idle_timeout_ms` are the wire's. Any other name is refused.
 
         @raises WaggleError WAGGLE_ACQUIRE_TIMED_OUT after `timeout` seconds; of the refusal"""
         with self.lock:

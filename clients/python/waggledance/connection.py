@@ -1,5 +1,5 @@
 """A connection to a NATS server, and the forms of the wire."""
-import base64, hmac, json, queue, random, socket, ssl, threading, time, uuid
+import base64, difflib, hmac, json, queue, random, re, socket, ssl, threading, time, uuid
 from urllib.parse import unquote, urlparse
 
 __version__ = "0.1.0"
@@ -41,6 +41,23 @@ def encoded(value, what, most):
     if size > most:
         raise ValueError(f"the {what} has {size} bytes, above the maximum of {most}")
     return form
+
+
+def wired(options, names, of, others=()):
+    """Options by the names of the wire: each may also be in snake_case. `others`: parameters, for the suggestion.
+    @raises WaggleError WAGGLE_INVALID_MESSAGE for any other name, which would be dropped in silence"""
+    spelled, given = {name: re.sub("([A-Z])", r"_\1", name).lower() for name in names}, {}
+    wire_names = {**{snake: name for name, snake in spelled.items()}, **{name: name for name in names}}
+    for option, value in options.items():
+        name = wire_names.get(option)
+        if name is None:
+            near = difflib.get_close_matches(option, [*spelled.values(), *others, *names], 1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join([*spelled.values(), *others])}"
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"{of} has no option {option}; {hint}", option)
+        if name in given:
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"{of} has {name} twice, in both spellings", option)
+        given[name] = value
+    return given
 
 
 def decoded(text, encoding):
