@@ -97,7 +97,7 @@ export function submitCommand(program: Program): Command {
     )
     .option(
       "--timeout <duration>",
-      "maximum time of one attempt: 30s, 5m; default: no limit",
+      "maximum time of one attempt: 30s, 5m; default 1h",
       durationBetween(1, limits.attemptTimeoutMsMax),
     )
     .option(

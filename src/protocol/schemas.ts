@@ -195,7 +195,7 @@ export const taskInputSchema = z
       .min(1)
       .max(limits.attemptTimeoutMsMax)
       .optional()
-      .describe("maximum time of one attempt"),
+      .describe(`maximum time of one attempt; default ${limits.attemptTimeoutMs}, 1 h`),
     stallMs: z
       .int()
       .min(limits.stallMsMin)

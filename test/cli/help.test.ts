@@ -4,6 +4,8 @@ import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { fittedHelp } from "../../src/cli/help.ts";
 import { buildProgram } from "../../src/cli/program.ts";
+import { durationIn } from "../../src/config/duration.ts";
+import { limits } from "../../src/limits.ts";
 import { aShell, runIn } from "./shell.ts";
 
 const root = await buildProgram({ shell: aShell(), exitCode: 0, asStarted: (text) => text });
@@ -36,6 +38,12 @@ describe.each([60, 80, 120])("at %i columns", (columns) => {
       expect(wide).toEqual([]);
     },
   );
+});
+
+it("says the default time of an attempt", async () => {
+  const { stdout } = await runIn(aShell({ columns: 200, env: { NO_COLOR: "1" } }), "submit", "--help");
+  const said = /--timeout <duration> .*default (\w+)$/m.exec(stdout)?.[1] ?? "";
+  expect(durationIn(said)).toBe(limits.attemptTimeoutMs);
 });
 
 it("breaks prose as paragraphs, and a term's meaning behind the term", () => {
