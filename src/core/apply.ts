@@ -269,6 +269,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
     assignedTick: state.tick,
     state: "assigned",
     clears: [],
+    hasHeldSlots: undefined,
     timeoutTimer: undefined,
   };
   openAttempt(state, agent, attempt);

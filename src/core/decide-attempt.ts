@@ -150,7 +150,7 @@ export function reactTo(
 ): readonly Event[] {
   const exceeded = budgetsExceeded(state, event, at);
   const judged = ranAs === undefined ? [] : judge(state, event, ranAs, at);
-  const waits = endWaitsInVain(state, event);
+  const waits = endWaitsInVain(state, event, at);
   return exceeded.length + waits.length === 0 ? judged : [...judged, ...exceeded, ...waits];
 }
 

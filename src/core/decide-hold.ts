@@ -48,9 +48,8 @@ export function endsOfProbedLease(
   lease: SlotLeaseRow,
   refused: ReadonlySet<string>,
 ): readonly Event[] {
-  if (judgingAttempt(state, lease) !== undefined) return [];
   return holdsProbedByLease(state, lease)
-    .filter(({ name }) => !refused.has(name))
+    .filter(({ name, probe }) => probe?.number === undefined && !refused.has(name))
     .map((hold) => ended(hold, "probed"));
 }
 

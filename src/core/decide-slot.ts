@@ -61,7 +61,7 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
   }
   const { timeoutMs } = command;
   const deadline = timeoutMs === undefined ? {} : { deadline: (at + timeoutMs) as Instant };
-  const hold = holdInVain(state, { ...command, ...deadline, needs });
+  const hold = holdInVain(state, { ...command, ...deadline, needs }, at);
   if (hold !== undefined)
     return answered({ kind: "slot-on-hold", resource: hold.name as ResourceName, until: hold.until });
   const crowded = rowsOf(state, needs).find((row) => row.waiting.size >= row.settings.maxWaiters);
@@ -362,11 +362,11 @@ function refusalOfTokens(
 
 function tokenRequestOf(
   state: SwarmState,
-  { agent, holder, project, tokens = 0 }: AcquireSlots,
+  { agent, project, tokens = 0 }: AcquireSlots,
   needs: ReadonlyMap<ResourceName, number>,
-): TokenRequest & Pick<SlotLeaseRow, "agent" | "holder"> {
+): TokenRequest {
   const agentType = state.agentById.get(agent)?.agentType;
-  return { agent, holder, tokens, project, rates: ratesOf({ agentType, needs }) };
+  return { tokens, project, rates: ratesOf({ agentType, needs }) };
 }
 
 /**

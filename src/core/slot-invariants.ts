@@ -10,7 +10,6 @@ import {
   tokensReasonOf,
 } from "../scheduling/slot-planner.ts";
 import { alphaByPreset } from "../state/alpha.ts";
-import { attemptOf } from "../state/hold-rows.ts";
 import type { ResourceSettings } from "../state/settings.ts";
 import { slotLeaseKey } from "../state/slot-key.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
@@ -240,15 +239,11 @@ function* noWaitInVain({ resourceByName }: SwarmState): Generator<string> {
   }
 }
 
-/** A resource on hold is granted again as the one probe, or to the attempt that is the probe, once the hold's time is
- *  over. */
-function needsWhatIsOnHold(state: SwarmState, request: SlotLeaseRow): boolean {
-  return [...request.needs.keys()].some((resource) => {
-    const { timer, probe } = state.holds.resource.get(resource) ?? {};
-    if (timer !== undefined || probe === undefined) return timer !== undefined;
-    const asking = attemptOf(state, request);
-    const isProbe = probe.agent === request.agent && probe.number === asking?.number;
-    return probe.handle !== undefined || asking === undefined || !isProbe;
+/** A resource on hold is granted again as the one probe, once the hold's time is over. */
+function needsWhatIsOnHold({ holds }: SwarmState, { needs }: SlotLeaseRow): boolean {
+  return [...needs.keys()].some((resource) => {
+    const hold = holds.resource.get(resource);
+    return hold !== undefined && (hold.timer !== undefined || hold.probe?.handle !== undefined);
   });
 }
 

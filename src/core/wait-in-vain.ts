@@ -1,7 +1,10 @@
-// Requests for slots that cannot be granted in time, because a resource is on hold for longer. The agent learns it at
-// once, and may have another way. Not here: the order of grants (scheduling/slot-planner.ts).
+// Requests for slots that would wait in vain, because a resource is on hold. The agent learns it at once, and may have
+// another way. An attempt that has held no slot yet waits for a second at most, and its task then waits in the queue.
+// There it takes no place of the agent, and may go elsewhere. Not here: the order of grants
+// (scheduling/slot-planner.ts).
 
 import type { AgentId, Instant, ResourceName } from "../ids.ts";
+import { limits } from "../limits.ts";
 import type { Event } from "../state/event.ts";
 import { attemptOf, phaseOf } from "../state/hold-rows.ts";
 import { slotLeasesOf } from "../state/slot-rows.ts";
@@ -15,10 +18,10 @@ interface Request {
 }
 
 /** The first hold that outlasts a request. */
-export function holdInVain(state: SwarmState, request: Request): HoldRow | undefined {
+export function holdInVain(state: SwarmState, request: Request, at: Instant): HoldRow | undefined {
   const { resource: holds } = state.holds;
   if (holds.size === 0) return undefined;
-  const until = waitsUntil(state, request);
+  const until = waitsUntil(state, request, at);
   if (until === undefined) return undefined;
   for (const name of request.needs.keys()) {
     const hold = holds.get(name);
@@ -27,20 +30,26 @@ export function holdInVain(state: SwarmState, request: Request): HoldRow | undef
   return undefined;
 }
 
-/** When a request ends at the latest: at its own deadline, or with the attempt that asks. Undefined: never. */
-function waitsUntil(state: SwarmState, request: Request): Instant | undefined {
-  const { agent, holder, deadline } = request;
-  const attemptEnd = attemptOf(state, { agent, holder })?.timeoutTimer?.dueAt;
-  if (deadline === undefined || attemptEnd === undefined) return deadline ?? attemptEnd;
-  return Math.min(deadline, attemptEnd) as Instant;
+/** How long a request may wait for a hold: until its own deadline, or the end of the attempt that asks. Undefined: for
+ *  ever. */
+function waitsUntil(
+  state: SwarmState,
+  { agent, holder, deadline }: Request,
+  at: Instant,
+): Instant | undefined {
+  const attempt = attemptOf(state, { agent, holder });
+  const isFirst = attempt !== undefined && attempt.hasHeldSlots === undefined;
+  const ends = [deadline, attempt?.timeoutTimer?.dueAt, isFirst ? at + limits.retryBackoffMs : undefined];
+  const known = ends.filter((end) => end !== undefined);
+  return known.length === 0 ? undefined : (Math.min(...known) as Instant);
 }
 
 /** The reaction to a hold: the ends of the waits that the hold outlasts. */
-export function endWaitsInVain(state: SwarmState, event: Event): Event[] {
+export function endWaitsInVain(state: SwarmState, event: Event, at: Instant): Event[] {
   if (event.type !== "HoldPlaced" || event.on !== "resource") return [];
   const row = state.resourceByName.get(event.name as ResourceName);
   return [...(row?.waiting.values() ?? [])]
-    .filter((slotLease) => holdInVain(state, slotLease) !== undefined)
+    .filter((slotLease) => holdInVain(state, slotLease, at) !== undefined)
     .map(({ agent, incarnation, handle }) => ({
       ...({ type: "SlotWaitEnded", reason: "on-hold" } as const),
       ...{ agent, incarnation, handles: [handle] },

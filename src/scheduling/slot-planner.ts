@@ -19,7 +19,7 @@ import type { Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { nextAlpha } from "../state/alpha.ts";
 import type { Event, EventOf } from "../state/event.ts";
-import { isGrantable, isGrantableAtAll } from "../state/hold-rows.ts";
+import { isGrantable } from "../state/hold-rows.ts";
 import type { Policy } from "../state/policy.ts";
 import type { SlotReceipt } from "../state/receipt.ts";
 import { mentionsOf, resourceRowOf, slotQueueOf, slotTermsOf } from "../state/slot-rows.ts";
@@ -115,7 +115,7 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
 export function isVacant(
   state: SwarmState,
   needs: ReadonlyMap<ResourceName, number>,
-  request: TokenRequest & Pick<SlotLeaseRow, "agent" | "holder">,
+  request: TokenRequest,
   at: Instant,
 ): boolean {
   if (request.tokens > 0) {
@@ -127,7 +127,7 @@ export function isVacant(
   for (const [resource, wanted] of needs) {
     const row = state.resourceByName.get(resource);
     if (row === undefined) continue; // a resource that the request itself creates
-    if (!isGrantable(state, resource, request)) return false;
+    if (!isGrantable(state, resource)) return false;
     if (wanted > (row.waiting.size > 0 ? (left.get(resource) ?? 0) : freeSlots(row))) return false;
   }
   return true;
@@ -187,7 +187,7 @@ export function freeSlots({ settings, inUse }: ResourceRow): number {
 function vacancies(state: SwarmState): Map<ResourceName, number> {
   const free = new Map<ResourceName, number>();
   for (const [resource, row] of state.contendedByName) {
-    const slots = isGrantableAtAll(state, resource) ? freeSlots(row) : 0;
+    const slots = isGrantable(state, resource) ? freeSlots(row) : 0;
     if (slots > 0) free.set(resource, slots);
   }
   return free;
@@ -254,10 +254,10 @@ function passesKept(
  * Excludes unresponsive agents: such an agent may be lost, and a slot granted to it would be blocked for H. Also
  * excludes requests for a resource on hold, which would reserve slots of other resources for hours.
  */
-export function isReachable(state: SwarmState, request: SlotLeaseRow): boolean {
-  if (state.agentById.get(request.agent)?.unresponsive === true) return false;
+export function isReachable(state: SwarmState, { agent, needs }: SlotLeaseRow): boolean {
+  if (state.agentById.get(agent)?.unresponsive === true) return false;
   if (state.holds.resource.size === 0) return true;
-  for (const resource of request.needs.keys()) if (!isGrantable(state, resource, request)) return false;
+  for (const resource of needs.keys()) if (!isGrantable(state, resource)) return false;
   return true;
 }
 

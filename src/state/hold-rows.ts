@@ -181,30 +181,25 @@ export function closeProbes(state: SwarmState, attempt: OpenAttempt): void {
   }
 }
 
-/** Notes a grant: of a resource on hold it is the probe, or a part of the attempt that is the probe. */
+/** Notes a grant: of a resource on hold it is the probe. */
 export function openLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
   if (state.holds.resource.size === 0) return;
   for (const resource of lease.needs.keys()) {
     const hold = state.holds.resource.get(resource);
     if (hold === undefined) continue;
-    assert(
-      isGrantable(state, resource, lease),
-      `resource ${resource} is on hold, and is probed once at a time`,
-    );
+    assert(isGrantable(state, resource), `resource ${resource} is on hold, and is probed once at a time`);
     const { agent, handle } = lease;
-    const number = hold.probe?.number ?? judgingAttempt(state, lease)?.number;
-    hold.probe = { agent, handle, ...(number === undefined ? {} : { number }) };
+    const attempt = judgingAttempt(state, lease);
+    hold.probe = { agent, handle, ...(attempt === undefined ? {} : { number: attempt.number }) };
     noteChange(state, hold);
   }
 }
 
-/** Notes a release. Where the end of an attempt judges the lease, nothing changes. Else an attempt that is the probe
- *  may try again, and any other probe is over. */
+/** Notes a release. A lease that an attempt acquired is judged by the attempt's end. */
 export function closeLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
   for (const hold of holdsProbedByLease(state, lease)) {
-    const { agent, number } = hold.probe ?? {};
-    if (number === undefined || agent === undefined) hold.probe = undefined;
-    else if (judgingAttempt(state, lease) === undefined) hold.probe = { agent, number };
+    if (hold.probe?.number !== undefined) continue;
+    hold.probe = undefined;
     noteChange(state, hold);
   }
 }
@@ -247,26 +242,11 @@ export function judgingAttempt(
   return lease.holder?.includes("/") === true ? undefined : attemptOf(state, lease);
 }
 
-/** Whether a resource may be granted now to some request: as the probe, or to the attempt that is the probe. */
-export function isGrantableAtAll({ holds }: SwarmState, resource: string): boolean {
+/** Whether a resource may be granted now. The next grant is the probe while the hold is due, and also while an attempt
+ *  without a slot is the probe: it may ask for one late, or never. */
+export function isGrantable({ holds }: SwarmState, resource: string): boolean {
   if (holds.resource.size === 0) return true;
   const hold = holds.resource.get(resource);
-  return hold === undefined || phaseOf(hold) === "due" || isProbedWithoutSlot(hold);
-}
-
-/** Whether a resource may be granted now to a request. */
-export function isGrantable(
-  state: SwarmState,
-  resource: string,
-  request: Pick<SlotLeaseRow, "agent" | "holder">,
-): boolean {
-  if (!isGrantableAtAll(state, resource)) return false;
-  const probe = state.holds.resource.get(resource)?.probe;
-  if (probe === undefined) return true;
-  const attempt = attemptOf(state, request);
-  return attempt !== undefined && isProbe(probe, attempt);
-}
-
-function isProbedWithoutSlot({ probe }: HoldRow): boolean {
-  return probe !== undefined && probe.handle === undefined;
+  if (hold === undefined) return true;
+  return hold.timer === undefined && hold.probe?.handle === undefined;
 }

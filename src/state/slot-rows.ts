@@ -8,7 +8,7 @@ import { limits } from "../limits.ts";
 import { agentOf } from "./agent-rows.ts";
 import { depthsWith } from "./alpha.ts";
 import type { EventOf, SlotLease, SlotTerms } from "./event.ts";
-import { closeLeaseProbes, openLeaseProbes } from "./hold-rows.ts";
+import { attemptOf, closeLeaseProbes, openLeaseProbes } from "./hold-rows.ts";
 import { judgeRelease } from "./refusal-rows.ts";
 import type { ResourceSettings } from "./settings.ts";
 import { slotLeaseKey } from "./slot-key.ts";
@@ -123,6 +123,8 @@ export function grantSlot(state: SwarmState, event: EventOf<"SlotGranted">, at: 
   reserveOfSlots(state, slotLease, at);
   startIdleTime(state, slotLease, at);
   openLeaseProbes(state, slotLease);
+  const attempt = slotLease.holder === undefined ? undefined : attemptOf(state, slotLease);
+  if (attempt !== undefined) attempt.hasHeldSlots = true;
 }
 
 export function touchSlot(state: SwarmState, event: EventOf<"SlotTouched">, at: Instant): void {

@@ -120,6 +120,8 @@ export interface OpenAttempt {
   state: "assigned" | "running" | "revoked";
   /** Resources with refusals in a row whose slots the attempt released unrefused: its completion empties their rows. */
   clears: readonly ResourceName[];
+  /** Whether the attempt was granted slots. */
+  hasHeldSlots: true | undefined;
   timeoutTimer: Timer | undefined;
 }
 

@@ -287,7 +287,7 @@ describe("a hold on a resource", () => {
   it("is judged by the attempt's end, where a handler acquired the probe", () => {
     const turns = working();
     submitted(turns, "t1", "t2");
-    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 900 });
     const { open } = turns.task("t2");
     turns.turn(
       acquire("a1-x", "gpt", { holder: `${open?.incarnation}.${open?.number}` }),
@@ -307,7 +307,7 @@ describe("a hold on a resource", () => {
   it("ends when the attempt that probed asks for another slot: it would wait for its own end", () => {
     const turns = working();
     submitted(turns, "t1");
-    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 900 });
     const { open } = turns.task("t1");
     const holder = `${open?.incarnation}.${open?.number}`;
     turns.turn(acquire("a1-x", "gpt", { holder }), acquire("b1-x", "gpt"));
@@ -322,7 +322,7 @@ describe("a hold on a resource", () => {
   it("ends with the release of a holder of its own within a handler", () => {
     const turns = working();
     submitted(turns, "t1");
-    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 900 });
     const { open } = turns.task("t1");
     turns.turn(acquire("a1-x", "gpt", { holder: `${open?.incarnation}.${open?.number}/call` }));
     turns.passToDue();

@@ -275,6 +275,18 @@ describe("tasks of a kind that a resource on hold refused", () => {
     expect(turns.task("t2").state).toBe("assigned");
   });
 
+  it("leave the resource to a slot while their probe has none: the slot is the probe then", () => {
+    const turns = refused();
+    turns.passToDue();
+    expect(turns.task("t1").state).toBe("assigned");
+    turns.turn(acquire("a1-0", "gpt"), acquire("w1-0", "gpt", { holder: `${holderOf(turns, "t1")}/call` }));
+    expect(turns.holders("gpt")).toEqual(["a1-0"]);
+    turns.turn(release("a1-0"));
+    expect(turns.last("HoldEnded")).toMatchObject({ name: "gpt", reason: "probed" });
+    expect(turns.holders("gpt")).toEqual(["w1-0"]);
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
   it("start at once where an operator ends the hold, or another agent serves the kind", () => {
     const turns = refused();
     turns.turn(submit({ id: taskId("t2") }), join("w2", { maxConcurrent: 1 }));
@@ -335,7 +347,8 @@ describe("tasks of a kind that a resource on hold refused", () => {
     const turns = working();
     turns.turn(submit({ id: taskId("t1"), timeoutMs: 3_000, maxAttempts: 1 }));
     const holder = `${holderOf(turns, "t1")}/call`;
-    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 2_000 });
+    turns.turn(acquire("w1-other", "other", { holder }));
+    turns.turn(release("w1-other"), { type: "PlaceHold", on: "resource", name: "gpt", forMs: 2_000 });
     turns.turn(acquire("a1-0", "gpt"), acquire("w1-0", "gpt", { holder }));
     turns.passToDue();
     expect(turns.holders("gpt")).toEqual(["a1-0"]);
@@ -350,6 +363,27 @@ describe("tasks of a kind that a resource on hold refused", () => {
 });
 
 describe("a request that a hold outlasts", () => {
+  it("waits a second where its attempt has held no slot yet, and else as long as it may", () => {
+    const turns = working();
+    turns.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2") }));
+    const [young, old] = ["t1", "t2"].map((task) => `${holderOf(turns, task)}/call`);
+    turns.turn(acquire("w1-other", "other", { holder: old ?? "" }));
+    turns.turn(release("w1-other"), { type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    const restored = decodeState(encodeState(turns.state));
+    expect(fingerprint(restored)).toBe(fingerprint(turns.state));
+    const replies = turns.turn(
+      acquire("w1-0", "gpt", { holder: young ?? "" }),
+      acquire("w1-1", "gpt", { holder: old ?? "" }),
+    );
+    expect(replies).toMatchObject([{ kind: "slot-on-hold" }, { kind: "slot-awaited" }]);
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 999 });
+    expect(turns.turn(acquire("w1-2", "gpt", { holder: young ?? "" }))).toMatchObject([
+      { kind: "slot-awaited" },
+    ]);
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 5_000 });
+    expect(turns.all("SlotWaitEnded")).toMatchObject([{ handles: ["w1-2"], reason: "on-hold" }]);
+  });
+
   it("is answered at once, inside an attempt and outside", () => {
     const turns = working();
     turns.turn(submit({ id: taskId("t1"), timeoutMs: 3_000 }));
@@ -412,7 +446,7 @@ describe("slots of a handler", () => {
   it("renew the hold that they probe at their release, whatever becomes of the attempt", () => {
     const turns = working();
     turns.turn(submit({ id: taskId("t1") }));
-    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 1_000 });
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 900 });
     turns.turn(acquire("w1-x", "gpt", { holder: holderOf(turns, "t1") }));
     turns.passToDue();
     turns.turn(release("w1-x", {}));

@@ -189,7 +189,7 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
 function onHold({ resource, until }: Extract<Reply, { kind: "slot-on-hold" }>): CodedError {
   return codedError(
     "WAGGLE_ON_HOLD",
-    `${resource} is on hold until ${new Date(until).toISOString()}, for longer than the request may wait: ` +
+    `${resource} is on hold until ${new Date(until).toISOString()}, and the request may not wait for so long: ` +
       `do without, or try again then; \`waggle unhold resource ${resource}\` ends the hold now`,
     { field: "resources", hold: { resource, until } },
   );

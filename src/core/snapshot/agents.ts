@@ -110,6 +110,7 @@ export class AgentReader {
   readAttempt(fields: Fields): void {
     const agent = this.#agent();
     if (!agent.online) refuse(`agent ${agent.id} is offline and has an open attempt`);
+    fields.optionalTrue("hasHeldSlots");
     const attempt: OpenAttempt = {
       task: fields.text("task"),
       project: fields.text("project"),
@@ -128,6 +129,7 @@ export class AgentReader {
       assignedTick: fields.whole("assignedTick"),
       state: fields.oneOf("state", attemptStates),
       clears: fields.optionalNames<ResourceName>("clears"),
+      hasHeldSlots: fields.has("hasHeldSlots") || undefined,
       timeoutTimer: undefined,
     };
     this.#keep(agent, attempt);
