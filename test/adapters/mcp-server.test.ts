@@ -32,6 +32,7 @@ beforeAll(async () => {
     },
   });
   await swarm.agent({ id: "worker", kinds: ["echo", "long", "bytes", "fail"], handler: work });
+  await swarm.agent({ id: "limited", type: "gpt-4o", kinds: ["limited"], handler: work });
   await swarm.hold({ type: "gpt-4o" }, { forMs: 3_600_000 });
 });
 afterEach(async () => {
@@ -126,9 +127,14 @@ describe("waggle mcp", () => {
       const [status = ""] = (await call(client, "status")).texts;
       const lines = status.split("\n").map((line) => JSON.parse(line));
       expect(lines).toContainEqual(expect.objectContaining({ agent: "worker", status: "ready" }));
-      expect(lines).toContainEqual(
-        expect.objectContaining({ onHold: "gpt-4o", is: "type", by: "operator", phase: "held" }),
-      );
+      // Before the agents: a long answer is cut at its end.
+      const { until } = lines[1];
+      expect(lines[1]).toMatchObject({ onHold: "gpt-4o", is: "type", by: "operator", phase: "held" });
+      expect(until).toMatch(/^\d{4}-\d\d-\d\dT/);
+      expect(lines.find(({ agent }) => agent === "limited")).toMatchObject({
+        status: "ready",
+        onHold: { on: "type", phase: "held", until },
+      });
       expect(JSON.parse((await call(client, "health")).texts[0]?.split("\n")[0] ?? "")).toHaveProperty(
         "verdict",
       );

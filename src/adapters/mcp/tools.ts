@@ -220,8 +220,8 @@ const status = toolOf<StatusInput>({
   name: "status",
   title: "Look at the swarm",
   description:
-    "The swarm at this moment: who leads, tasks by state, then one line each about agents (with the kinds they " +
-    "serve, their success rate and free capacity), queues, projects, resources, rates, and what is on hold and why.",
+    "The swarm at this moment: who leads, tasks by state, then one line each about what is on hold and why, agents " +
+    "(with the kinds they serve, their success rate and free capacity), queues, projects, resources and rates.",
   changes: false,
   each: {
     project: z.string().describe("only tasks, users and budget of this project; default: the whole swarm"),
@@ -253,23 +253,24 @@ function statusLines(found: StatusResponse): string[] {
   };
   return [
     record(head),
+    ...(found.holds ?? []).map(({ on, name, until, ...of }) =>
+      record({ onHold: name, is: on, until: new Date(until).toISOString(), ...of }),
+    ),
     ...found.agents.map((agent) => record({ agent: agent.id, ...agentFigures(agent) })),
     ...found.queues.map(({ kind, ...queue }) => record({ queue: kind, ...queue })),
     ...found.projects.map(({ users, ...of }) => record({ ...of, users: users.length })),
     ...found.resources.map(({ resource, ...of }) => record({ resource, ...of })),
     ...(found.rates ?? []).map(({ type, ...of }) => record({ rateOfType: type, ...of })),
-    ...(found.holds ?? []).map(({ on, name, until, ...of }) =>
-      record({ onHold: name, is: on, until: new Date(until).toISOString(), ...of }),
-    ),
   ];
 }
 
 function agentFigures(agent: StatusResponse["agents"][number]) {
-  const { status: state, draining, unresponsive, role, type, inFlight, maxConcurrent, kinds } = agent;
+  const { status: state, draining, unresponsive, role, type, inFlight, maxConcurrent, kinds, onHold } = agent;
   return {
     ...{ status: state, role, type, inFlight, maxConcurrent },
     ...(draining ? { draining } : {}),
     ...(unresponsive ? { unresponsive } : {}),
+    ...(onHold === undefined ? {} : { onHold: { ...onHold, until: new Date(onHold.until).toISOString() } }),
     kinds: kinds.map(({ kind, successRate, attempts, latencyMs, suspendedUntil }) => ({
       ...{ kind, attempts, latencyMs: Math.round(latencyMs), suspendedUntil },
       successRate: Math.round(successRate * 1_000) / 1_000,
