@@ -31,7 +31,7 @@ export type TaskStory = StoryLine & { readonly status: AcceptedTaskStatus };
 
 /** Why a task waits (`waiting`, while queued or delayed), and its attempts with the receipts of their
  *  assignments. `idx` and `at` name the moment of the whole answer. */
-export type TaskExplanation = Omit<ExplainedTask, "ok" | "attempts"> &
+export type TaskExplanation = Omit<ExplainedTask, "ok" | "attempts" | "endedAt"> &
   Pick<StoryLine, "attempts" | "waits" | "endedAt" | "deadLetterReason"> & {
     /** Number of attempts, including attempts whose record is no longer kept. */
     readonly attemptCount: number;
@@ -131,9 +131,9 @@ export class TaskStories {
     const question = { kind: "query", subject, message, schema: explainResponseSchema } as const;
     const answer = await asker.ask(question, options);
     if (!answer.ok) throw errorFrom(answer);
-    const { ok: _, attempts: attemptCount, ...explained } = answer;
+    const { ok: _, attempts: attemptCount, endedAt: statusEndedAt, ...explained } = answer;
     const line = await this.#line(answer, options, answer.idx);
-    const { attempts, waits, endedAt, deadLetterReason } = line;
+    const { attempts, waits, endedAt = statusEndedAt, deadLetterReason } = line;
     const changedBatches = changedBatchesOf(line);
     return {
       ...explained,

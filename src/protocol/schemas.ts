@@ -1076,6 +1076,7 @@ export const acceptedTaskSchema = z.object({
   attempts: z.int().describe("attempts of all rounds"),
   submittedIdx: idx,
   endedIdx: idx.optional(),
+  endedAt: z.number().optional().describe("time at which the task ended; absent for a live task"),
   agent: z.string().optional(),
   attributes: z.record(z.string(), z.string()).optional().describe("absent: none, or no longer kept"),
 });

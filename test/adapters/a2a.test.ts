@@ -133,6 +133,22 @@ describe("waggle serve a2a", () => {
     await expect(send("something else", { messageId: "same" })).rejects.toThrow("WAGGLE_CONFLICT");
   });
 
+  it("dates the end of a task, whenever the client asks for it", async () => {
+    const task = await send("dated", { messageId: "dated" });
+    const { endedAt = 0 } = await swarm.taskStatus(task.id);
+    const end = new Date(endedAt).toISOString();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const found = await client.getTask({ tenant: "", id: task.id });
+    expect(found.status?.timestamp).toBe(end);
+    const again = await send("dated", { messageId: "dated" });
+    expect(again.status?.timestamp).toBe(end);
+    const page = await client.listTasks({
+      ...{ tenant: "", contextId: "", status: TaskState.TASK_STATE_COMPLETED, pageSize: 100, pageToken: "" },
+      statusTimestampAfter: undefined,
+    });
+    expect(page.tasks.find(({ id }) => id === task.id)?.status?.timestamp).toBe(end);
+  });
+
   it("streams states, chunks as an artifact that grows, and the end", async () => {
     const events: StreamResponse[] = [];
     for await (const event of client.sendMessageStream(message("stream", { metadata: { skill: "echo" } })))

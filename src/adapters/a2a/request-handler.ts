@@ -69,8 +69,9 @@ export class SwarmRequestHandler implements A2ARequestHandler {
     if (handle === undefined) return rejected;
     if (request.configuration?.returnImmediately === true)
       return await this.#view(await this.#statusOf(named.id));
+    const at = await this.#endBefore(handle, named);
     const outcome = await coded(() => handle.outcome({ signal: goneOf(context) }));
-    return endedView(named, outcome);
+    return endedView(named, outcome, at);
   }
 
   async *sendMessageStream(
@@ -80,7 +81,9 @@ export class SwarmRequestHandler implements A2ARequestHandler {
     const { named, handle, rejected } = await this.#submit(request);
     const first = handle === undefined ? rejected : viewOf(named, TaskState.TASK_STATE_SUBMITTED);
     yield { payload: { $case: "task", value: first } };
-    if (handle !== undefined) yield* feedOf(handle, named, goneOf(context));
+    if (handle === undefined) return;
+    const endedAt = await this.#endBefore(handle, named);
+    yield* feedOf(handle, named, { signal: goneOf(context), endedAt });
   }
 
   async *resubscribe(
@@ -92,7 +95,7 @@ export class SwarmRequestHandler implements A2ARequestHandler {
       throw new UnsupportedOperationError(`task ${id} has ended: ask for it with GetTask`);
     const named = namedIn(status);
     yield { payload: { $case: "task", value: viewOf(named, stateFor(status.state)) } };
-    yield* feedOf(this.#swarm.task(id), named, goneOf(context));
+    yield* feedOf(this.#swarm.task(id), named, { signal: goneOf(context) });
   }
 
   async getTask({ id }: Params<"getTask">): Promise<Task> {
@@ -123,7 +126,10 @@ export class SwarmRequestHandler implements A2ARequestHandler {
         ...(pageToken === "" ? {} : { after: pageToken }),
       }),
     );
-    const tasks = page.tasks.map((listed) => viewOf(namedIn(listed), stateFor(listed.state)));
+    const tasks = page.tasks.map((listed) => {
+      const state = stateFor(listed.state);
+      return viewOf(namedIn(listed), state, endStates.has(state) ? { at: listed.since } : {});
+    });
     return { tasks, nextPageToken: page.next ?? "", pageSize, totalSize: page.total };
   }
 
@@ -168,7 +174,7 @@ export class SwarmRequestHandler implements A2ARequestHandler {
       if (!(error instanceof WaggleError) || notRejected.has(error.code)) throw codedError(error);
       return {
         ...{ named, handle: undefined },
-        rejected: viewOf(named, TaskState.TASK_STATE_REJECTED, errorText(error)),
+        rejected: viewOf(named, TaskState.TASK_STATE_REJECTED, { says: errorText(error) }),
       };
     }
   }
@@ -194,12 +200,18 @@ export class SwarmRequestHandler implements A2ARequestHandler {
     return status;
   }
 
+  /** Time at which the task of a repeated message ended, if it has ended. */
+  async #endBefore({ ack }: TaskHandle, { id }: Named): Promise<number | undefined> {
+    return ack?.duplicate === true ? (await this.#statusOf(id)).endedAt : undefined;
+  }
+
   async #view(status: AcceptedTaskStatus): Promise<Task> {
     const named = namedIn(status);
     const state = stateFor(status.state);
     if (!endStates.has(state)) return viewOf(named, state);
     const handle = this.#swarm.task(named.id);
-    return endedView(named, await coded(() => handle.outcome({ timeoutMs: limits.askTimeoutMs })));
+    const outcome = await coded(() => handle.outcome({ timeoutMs: limits.askTimeoutMs }));
+    return endedView(named, outcome, status.endedAt);
   }
 }
 

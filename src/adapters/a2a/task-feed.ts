@@ -8,11 +8,17 @@ import { limits } from "../../limits.ts";
 import { reportOf } from "../task-report.ts";
 import { endedView, type Named, partOf, resultArtifact, statusOf, textPart } from "./task-view.ts";
 
+interface FeedOptions {
+  readonly signal: AbortSignal;
+  /** Time of the end, ms since the Unix epoch. Default: the time at which the outcome comes. */
+  readonly endedAt?: number | undefined;
+}
+
 /** Ends with the task, or when `signal` aborts. @throws the errors of the wait for the outcome */
 export async function* feedOf(
   handle: TaskHandle,
   named: Named,
-  signal: AbortSignal,
+  { signal, endedAt }: FeedOptions,
 ): AsyncGenerator<StreamResponse> {
   const queue = new EventQueue();
   const stopped = new AbortController();
@@ -22,15 +28,15 @@ export async function* feedOf(
     next: (update) => {
       const says = reportOf(update);
       if (says !== undefined)
-        queue.add(statusEvent(named, statusOf(named, TaskState.TASK_STATE_WORKING, says)));
+        queue.add(statusEvent(named, statusOf(named, TaskState.TASK_STATE_WORKING, { says })));
     },
     error: () => undefined, // the wait for the outcome reports errors
   });
   const chunked = passOn(handle, { named, streamed, queue, signal: ending });
   const ended = handle.outcome({ signal: ending }).then(async (outcome) => {
     await chunked;
-    for (const event of endOf(endedView(named, outcome), named, queue.hasDropped ? undefined : streamed))
-      queue.add(event);
+    const end = endedView(named, outcome, endedAt);
+    for (const event of endOf(end, named, queue.hasDropped ? undefined : streamed)) queue.add(event);
   });
   try {
     ended.then(

@@ -81,16 +81,26 @@ export const endStates: ReadonlySet<TaskState> = new Set([
   TaskState.TASK_STATE_REJECTED,
 ]);
 
-/** A task that has not ended, or whose end needs no details. */
-export function viewOf(named: Named, state: TaskState, says?: string): Task {
-  return { ...named, status: statusOf(named, state, says), artifacts: [], history: [], metadata: {} };
+export interface StatusDetails {
+  readonly says?: string | undefined;
+  /** Time since which the task has the state, ms since the Unix epoch. Default: now. */
+  readonly at?: number | undefined;
 }
 
-export function statusOf(named: Named, state: TaskState, says?: string): TaskStatus {
+/** A task that has not ended, or whose end needs no details. */
+export function viewOf(named: Named, state: TaskState, details?: StatusDetails): Task {
+  return { ...named, status: statusOf(named, state, details), artifacts: [], history: [], metadata: {} };
+}
+
+export function statusOf(
+  named: Named,
+  state: TaskState,
+  { says, at = Date.now() }: StatusDetails = {},
+): TaskStatus {
   return {
     state,
     message: says === undefined ? undefined : agentMessage(named, says),
-    timestamp: new Date().toISOString(),
+    timestamp: new Date(at).toISOString(),
   };
 }
 
@@ -101,14 +111,15 @@ function agentMessage({ id, contextId }: Named, text: string): Message {
   };
 }
 
-/** An ended task, with its result as an artifact or the reason of its end as a message. */
-export function endedView(named: Named, outcome: Outcome): Task {
+/** An ended task, with its result as an artifact or the reason of its end as a message.
+ *  @param at time of the end, ms since the Unix epoch. Default: now */
+export function endedView(named: Named, outcome: Outcome, at?: number): Task {
   const state = stateFor(outcome.state);
   try {
     const parts = [partOf(resultOf(outcome).bytes())];
-    return { ...viewOf(named, state), artifacts: [resultArtifact(parts)] };
+    return { ...viewOf(named, state, { at }), artifacts: [resultArtifact(parts)] };
   } catch (error) {
-    return viewOf(named, state, errorText(error));
+    return viewOf(named, state, { says: errorText(error), at });
   }
 }
 

@@ -46,9 +46,10 @@ export function taskStatusOf(state: SwarmState, ref: TaskRef, isStale: boolean):
   };
   const ended = state.endedById.get(ref);
   if (ended !== undefined) {
-    const { project, user, kind, round, attempts, submittedIdx, endedIdx, agent } = ended;
-    const what = { task, project, user, kind, state: ended.state, round, attempts, submittedIdx, endedIdx };
-    return { ...head, ...what, ...(agent === undefined ? {} : { agent }), ...attributesIn(ended) };
+    const { project, user, kind, round, attempts, submittedIdx, endedIdx, endedAt, agent } = ended;
+    const what = { task, project, user, kind, state: ended.state, round, attempts, submittedIdx };
+    const end = { endedIdx, endedAt };
+    return { ...head, ...what, ...end, ...(agent === undefined ? {} : { agent }), ...attributesIn(ended) };
   }
   const row = state.taskById.get(ref);
   if (row === undefined) return isStale ? notYetRead(task, state.idx) : unknownTask(task);
