@@ -4,6 +4,7 @@
 
 import { Buffer } from "node:buffer";
 import type { Clock } from "../clock.ts";
+import { InvalidMessageError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Chunk } from "../protocol/schemas.ts";
 import type { AttemptKey, EmittedChunks } from "./link.ts";
@@ -93,7 +94,7 @@ export function* inMessages(
   if (from < chunks.length) yield chunks.slice(from);
 }
 
-/** A chunk in its form on the wire. @throws RangeError, TypeError as `HandlerContext.emit` */
+/** A chunk in its form on the wire. @throws InvalidMessageError as `HandlerContext.emit` */
 export function chunkOf(value: unknown): Chunk {
   return wireTextOf(value, chunkTerms);
 }
@@ -102,8 +103,7 @@ const chunkTerms: WireTextTerms = {
   what: "chunk",
   bytesMax: limits.chunkBytesMax,
   remedy: "emit it in parts",
-  unusable: TypeError,
-  tooLarge: RangeError,
+  refused: (message, options) => new InvalidMessageError(message, { ...options, field: "chunk" }),
 };
 
 /** Emits bytes of UTF-8 as text, however they are cut. Bytes that are no UTF-8 become U+FFFD; the result has them. */

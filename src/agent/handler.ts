@@ -70,7 +70,7 @@ export interface HandlerContext {
   /** Sends a part of the result to the readers of the task at once: a string as is, bytes as base64, any other value as
    *  JSON. Chunks are not journaled: the handler still returns the whole result. Counts as progress. Chunks of a task
    *  that was submitted without `stream` go nowhere.
-   *  @throws RangeError for a chunk of more than 128 KiB; TypeError for a value that JSON cannot hold */
+   *  @throws InvalidMessageError (`field: "chunk"`) for a chunk of more than 128 KiB, or a value that JSON cannot hold */
   readonly emit: (chunk: unknown) => void;
   /** Acquires slots of resources for this attempt, all or none, in competition with all agents of the swarm.
    *  When the handler ends, unreleased slots are released and logged. An attempt that holds slots may acquire

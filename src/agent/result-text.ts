@@ -28,20 +28,19 @@ export interface WireTextTerms {
   readonly bytesMax: number;
   /** For a value above `bytesMax`, without a full stop. */
   readonly remedy: string;
-  readonly unusable: new (message: string, options?: ErrorOptions) => Error;
-  readonly tooLarge: new (message: string) => Error;
+  /** Makes the error. */
+  readonly refused: (message: string, options?: ErrorOptions) => Error;
 }
 
 const resultTerms: WireTextTerms = {
   what: "result",
   bytesMax: limits.payloadBytesMax,
   remedy: "store it elsewhere and return a reference",
-  unusable: UnusableResultError,
-  tooLarge: UnusableResultError,
+  refused: (message, options) => new UnusableResultError(message, options),
 };
 
 /** A handler's value in its form on the wire: a string as is, bytes as base64, any other value as JSON.
- *  @throws the errors of `terms` */
+ *  @throws the error of `terms` */
 export function wireTextOf(
   value: unknown,
   terms: WireTextTerms,
@@ -64,19 +63,22 @@ export function textOrBase64(bytes: Uint8Array): string | Uint8Array {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function jsonOf(value: unknown, { what, unusable: Unusable }: WireTextTerms): string {
+function jsonOf(value: unknown, { what, refused }: WireTextTerms): string {
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
   } catch (cause) {
-    throw new Unusable(`the ${what} cannot be written as JSON: ${wordsOf(cause)}`, { cause });
+    throw refused(`the ${what} cannot be written as JSON: ${wordsOf(cause)}`, { cause });
   }
-  if (json === undefined) throw new Unusable(`a ${typeof value} cannot be a ${what}`);
+  if (json === undefined) {
+    const given = value === undefined ? "undefined" : `a ${typeof value}`;
+    throw refused(`${given} cannot be a ${what}`);
+  }
   return json;
 }
 
-function checked(text: string, { what, bytesMax, remedy, tooLarge: TooLarge }: WireTextTerms): string {
+function checked(text: string, { what, bytesMax, remedy, refused }: WireTextTerms): string {
   const bytes = Buffer.byteLength(text);
   if (bytes <= bytesMax) return text;
-  throw new TooLarge(`the ${what} has ${bytes} bytes, above the maximum of ${bytesMax}: ${remedy}`);
+  throw refused(`the ${what} has ${bytes} bytes, above the maximum of ${bytesMax}: ${remedy}`);
 }

@@ -18,6 +18,7 @@ import type {
 } from "../../src/agent/link.ts";
 import { Runner } from "../../src/agent/runner.ts";
 import { Slots } from "../../src/agent/slots.ts";
+import { InvalidMessageError } from "../../src/errors.ts";
 import { resourceName, swarmId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { ManualClock, settled } from "../client/manual-clock.ts";
@@ -541,8 +542,19 @@ describe("chunks", () => {
     ["too large", "x".repeat(limits.chunkBytesMax + 1), /the chunk has 131073 bytes.*emit it in parts/],
     ["a function", () => 1, /a function cannot be a chunk/],
     ["a cycle", cyclic(), /cannot be written as JSON/],
-  ])("that are %s fail the attempt, with the reason", async (_, value, reason) => {
-    const end = await endOf((_task, { emit }) => emit(value), streamed);
+    ["undefined", undefined, /undefined cannot be a chunk/],
+  ])("that are %s fail the attempt, with a coded error and the reason", async (_, value, reason) => {
+    let thrown: unknown;
+    const end = await endOf((_task, { emit }) => {
+      try {
+        emit(value);
+      } catch (error) {
+        thrown = error;
+        throw error;
+      }
+    }, streamed);
+    expect(thrown).toBeInstanceOf(InvalidMessageError);
+    expect(thrown).toMatchObject({ code: "WAGGLE_INVALID_MESSAGE", field: "chunk" });
     expect(end).toMatchObject({ outcome: "failed", error: expect.stringMatching(reason) });
   });
 });
