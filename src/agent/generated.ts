@@ -14,8 +14,8 @@ export function isGenerated(value: unknown): value is Generated {
 
 /** Runs a generator to its end, and emits each yielded value. After an abort of `signal` the generator ends at its next
  *  yield.
- *  @returns the generator's return value. Without a return value: the yielded values, joined if all are text or all
- *    are bytes, else as an array
+ *  @returns the generator's return value. Without a return value: the yielded values, joined if all are text or bytes
+ *    (text among bytes as UTF-8), else as an array with bytes as base64
  *  @throws the errors of the generator and of `emit`; the reason of `signal` */
 export async function resultOf(
   generated: Generated,
@@ -40,6 +40,13 @@ export async function resultOf(
 function joined(yielded: readonly unknown[]): unknown {
   if (yielded.length === 0) return undefined;
   if (yielded.every((value) => typeof value === "string")) return yielded.join("");
-  if (yielded.every((value) => value instanceof Uint8Array)) return Buffer.concat(yielded);
-  return yielded;
+  if (yielded.every(isTextOrBytes))
+    return Buffer.concat(yielded.map((value) => (typeof value === "string" ? Buffer.from(value) : value)));
+  return yielded.map((value) =>
+    value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value,
+  );
+}
+
+function isTextOrBytes(value: unknown): value is string | Uint8Array {
+  return typeof value === "string" || value instanceof Uint8Array;
 }

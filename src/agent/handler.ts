@@ -11,8 +11,8 @@ import type { AcquireOptions, Slot } from "./slots.ts";
 
 /** Runs one attempt of a task. The return value is the result: a string as is, bytes as base64, any other value
  *  as JSON, undefined as no result. A generator emits each value that it yields (`HandlerContext.emit`); without a
- *  return value its result is all it yielded: text or bytes joined, else a JSON array. A thrown error fails the
- *  attempt. `InvalidInputError` ends the task. `InfrastructureError` requeues the task without counting the attempt.
+ *  return value its result is all it yielded: text and bytes joined, else a JSON array with bytes as base64. A thrown
+ *  error fails the attempt. `InvalidInputError` ends the task. `InfrastructureError` requeues the task without counting the attempt.
  *  Any other error counts against the agent. After `context.signal` was aborted, the attempt counts, whatever is
  *  thrown. */
 export type Handler = (task: HandlerTask, context: HandlerContext) => unknown;

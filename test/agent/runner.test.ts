@@ -571,6 +571,15 @@ describe("a generator", () => {
     expect(await endOf(handler, streamed)).toMatchObject({ outcome: "completed", result });
   });
 
+  it.each<[string, readonly unknown[], object]>([
+    ["bytes", [Uint8Array.of(0xff), Uint8Array.of(0)], { result: "/wA=", encoding: "base64" }],
+    ["text and bytes", ["é", Uint8Array.of(0xff), ""], { result: "w6n/", encoding: "base64" }],
+    ["text, bytes and other values", ["a", Uint8Array.of(0xff), 1], { result: '["a","/w==",1]' }],
+  ])("that yields %s has them as its result", async (_, values, result) => {
+    const end = await endOf(() => yielding(values), streamed);
+    expect(end).toMatchObject({ outcome: "completed", encoding: undefined, ...result });
+  });
+
   it("emits what it yields, and runs its finally when it is aborted", async () => {
     let isFinished = false;
     let next = (): void => undefined;

@@ -220,6 +220,19 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     ]);
   });
 
+  it("joins text and bytes that a generator yields", async () => {
+    const printed = await python(`
+      import waggledance as w
+      parts = {"text": ["a", "b"], "mixed": ["a", b"\\xff"], "values": ["a", b"\\xff", 1]}
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["joins"], lambda task: (each for each in parts[task.payload]), id="joins"):
+              for name in parts:
+                  result = swarm.submit("joins", name).result(20)
+                  say(result if isinstance(result, str) else list(result))
+    `);
+    expect(printed).toEqual([["ab"], [[0x61, 0xff]], ['["a", "/w==", 1]']]);
+  });
+
   it("takes options in snake_case, and refuses an option that it does not know", async () => {
     const printed = await python(`
       import waggledance as w

@@ -1,5 +1,5 @@
 """What a handler gets, and what it raises: an attempt of a task, its chunks, its slots, its report."""
-import inspect, json, threading, time
+import base64, inspect, json, threading, time
 
 from .connection import PAYLOAD_BYTES, OnHold, WaggleError, decoded, encoded
 
@@ -170,7 +170,10 @@ class Attempt:
         except StopIteration as end:
             if end.value is not None or not yielded:
                 return end.value
-            kind = type(yielded[0])
-            return kind().join(yielded) if kind in (str, bytes) and all(type(each) is kind for each in yielded) else yielded
+            if all(isinstance(each, str) for each in yielded):
+                return "".join(yielded)
+            if all(isinstance(each, (str, bytes, bytearray)) for each in yielded):
+                return b"".join(each.encode() if isinstance(each, str) else each for each in yielded)
+            return [base64.b64encode(each).decode() if isinstance(each, (bytes, bytearray)) else each for each in yielded]
         finally:
             parts.close()
