@@ -148,9 +148,9 @@ export function causeOf(
       return { type: "Resume" };
     case "HoldPlaced":
       if (event.by === "operator") return placeHoldOf(event);
-      if (event.handle !== undefined) return causeOfLateHold(state, event, events[from + 1]);
+      if (event.handle !== undefined) return causeOfLateHold(state, event, events[next(events, from)]);
       // A report places its holds before the attempt ends, or the slots are released.
-      return causeOf(state, events, { from: from + 1, at });
+      return causeOf(state, events, { from: next(events, from), at });
     case "HoldElapsed":
       return "due";
     case "HoldEnded":
@@ -166,6 +166,13 @@ export function causeOf(
   }
 }
 
+/** Where the next event stands that is no reaction. */
+function next(events: readonly Event[], from: number): number {
+  let at = from + 1;
+  for (let event = events[at]; event !== undefined && isReaction(event); event = events[at]) at += 1;
+  return at;
+}
+
 /** Whether an event follows another event of its batch by rule. */
 function isReaction(event: Event): boolean {
   switch (event.type) {
@@ -173,6 +180,9 @@ function isReaction(event: Event): boolean {
       return event.receipt.by !== "free";
     case "SlotWaitEnded":
       return event.reason === "on-hold";
+    case "AttemptFailed":
+      // A revoked attempt whose time ended in the wait for a resource names the resource.
+      return event.failure.class === "refused" && event.revoked === true && event.refusal === undefined;
     case "AlphaTuned":
     case "BudgetExceeded":
     case "AgentSuspended":
@@ -244,8 +254,7 @@ function causeOfEnd(
       return reportOf(state, event, { kind: "revoked" }, retryJitter(state, event));
     case "infrastructure":
     case "refused": {
-      // Nobody reported it: the attempt's time ended while it waited for a resource on hold.
-      if (event.type !== "TaskFailed" && event.revoked === true) return "due";
+      if (event.type !== "TaskFailed" && event.revoked === true) return isReaction(event) ? undefined : "due";
       const { error } = failure;
       const refusal = "refusal" in event ? event.refusal : undefined;
       const outcome = {

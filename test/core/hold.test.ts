@@ -128,6 +128,20 @@ describe("a refusal with a time", () => {
     expect(turns.last("HoldEnded").reason).toBe("probed");
   });
 
+  it("takes back what the agent has prefetched", () => {
+    const turns = new Turns();
+    turns.turn(join("a1", { maxConcurrent: 1, prefetch: 3, agentType: "claude" }));
+    submitted(turns, "t1", "t2", "t3");
+    expect(runningAt(turns, "a1")).toEqual(["t1", "t2", "t3"]);
+    turns.turn(turns.report("t1", refused({ forMs: 30_000 })));
+    for (const task of ["t2", "t3"])
+      expect(turns.task(task)).toMatchObject({ state: "delayed", failures: 0, refusals: 1 });
+    turns.turn(join("a2", { maxConcurrent: 3 }));
+    turns.passToDue();
+    expect(runningAt(turns, "a2").toSorted()).toEqual(["t1", "t2", "t3"]);
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
   it("is only lengthened by refusals of attempts that were under way", () => {
     const turns = swarmOf({ a1: 3 });
     submitted(turns, "t1", "t2", "t3");

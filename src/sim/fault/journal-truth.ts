@@ -359,8 +359,10 @@ export class JournalTruth {
 
   #noteFailed(event: EventOf<"AttemptFailed">, decidedMs: number): void {
     const { attempt, agent, failure, latencyMs } = event;
-    // A time-out in the wait for a resource on hold is a refusal that nobody reported.
-    const by = failure.class === "refused" && event.revoked === true ? "timed-out" : failure.class;
+    // Nobody reported such a refusal: the time ended in the wait for a resource on hold, which is named, or the agent
+    // on hold had not begun the attempt.
+    const isUnreported = failure.class === "refused" && event.revoked === true;
+    const by = isUnreported ? (event.refusal === undefined ? "revoked" : "timed-out") : failure.class;
     const timeoutMs = this.state.taskById.get(event)?.spec.timeoutMs ?? Number.POSITIVE_INFINITY;
     if (by === "stalled" || by === "revoked" || (by === "timed-out" && latencyMs >= timeoutMs))
       this.onLimitReached({ task: taskKey(event), attempt, agent, by, timeoutMs, decidedMs });
