@@ -11,10 +11,10 @@ import type { AcquireOptions, Slot } from "./slots.ts";
 
 /** Runs one attempt of a task. The return value is the result: a string as is, bytes as base64, any other value
  *  as JSON, undefined as no result. A generator emits each value that it yields (`HandlerContext.emit`); without a
- *  return value its result is all it yielded: text and bytes joined, else a JSON array with bytes as base64. A thrown
- *  error fails the attempt. `InvalidInputError` ends the task. `InfrastructureError` requeues the task without counting the attempt.
- *  Any other error counts against the agent. After `context.signal` was aborted, the attempt counts, whatever is
- *  thrown. */
+ *  return value its result is all it yielded: text and bytes joined, else a JSON array with bytes as base64. A
+ *  thrown error fails the attempt. `InvalidInputError` ends the task. `InfrastructureError` requeues the task
+ *  without counting the attempt. Any other error counts against the agent. After `context.signal` was aborted, the
+ *  attempt counts, whatever is thrown. */
 export type Handler = (task: HandlerTask, context: HandlerContext) => unknown;
 
 /** The input is at fault: the task ends as failed, without a retry. */
@@ -70,7 +70,8 @@ export interface HandlerContext {
   /** Sends a part of the result to the readers of the task at once: a string as is, bytes as base64, any other value as
    *  JSON. Chunks are not journaled: the handler still returns the whole result. Counts as progress. Chunks of a task
    *  that was submitted without `stream` go nowhere.
-   *  @throws InvalidMessageError (`field: "chunk"`) for a chunk of more than 128 KiB, or a value that JSON cannot hold */
+   *  @throws InvalidMessageError (`field: "chunk"`) for a chunk of more than 128 KiB, or a value that JSON cannot
+   *    hold */
   readonly emit: (chunk: unknown) => void;
   /** Acquires slots of resources for this attempt, all or none, in competition with all agents of the swarm.
    *  When the handler ends, unreleased slots are released and logged. An attempt that holds slots may acquire
