@@ -362,14 +362,15 @@ class WaitingTask {
 
   #obstaclesOfKind(): Obstacle[] {
     const kind = this.#kind;
-    const { role } = this.#row.spec;
+    const { role, needs } = this.#row.spec;
     const serving = this.#serving;
     const here = serving.filter(({ standing }) => !isAway(standing));
     if (role !== undefined && serving.length > 0) {
       const ofRole = this.#obstaclesOfRole(kind, role, here.length);
       return ofRole.length > 0 ? ofRole : this.#obstaclesOfLabels(kind);
     }
-    if (here.length === 0) {
+    // With needs, the labels say more: an agent without them does not help when it is started again.
+    if (here.length === 0 && (needs === undefined || serving.length === 0)) {
       const isKnown = serving.length > 0 || this.#verdict.runsAs !== undefined;
       const misses = isKnown ? [] : nearMisses(kind, this.#state.onlineByKind.keys());
       const draining = serving.filter(({ standing }) => standing === "draining").length;
@@ -406,6 +407,7 @@ class WaitingTask {
     const roleOf = ({ agent }: AgentVerdict) => this.#state.agentById.get(agent)?.role;
     const inRole = this.#serving.filter((verdict) => roleOf(verdict) === role);
     if (inRole.some(({ standing }) => !isAway(standing))) return [];
+    if (inRole.length > 0 && this.#row.spec.needs !== undefined) return []; // the labels say more
     const roles = new Set(this.#serving.flatMap((verdict) => roleOf(verdict) ?? []));
     const misses = inRole.length > 0 ? [] : nearMisses(role, roles);
     return [{ reason: "no-agent-has-role", kind, role, nearMisses: misses, agents, ...awayOf(inRole) }];

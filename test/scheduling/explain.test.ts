@@ -194,6 +194,28 @@ describe("obstacles", () => {
     ]);
   });
 
+  it("all agents are away, and none has the labels it needs: to start one of them again does not help", () => {
+    const swarm = new Explained();
+    const role = "editor";
+    swarm.turn(
+      join("a1", { labels: { gpu: "a100" }, role }),
+      join("a2", { labels: { gpu: "a10" } }),
+      join("a3", { labels: { gpu: "h100" }, role }),
+    );
+    for (const agent of ["a1", "a2", "a3"].map(agentId))
+      swarm.turn({ type: "LeaveAgent", agent, incarnation: swarm.agent(agent).incarnation });
+    const why = (id: string, needs: Record<string, string[]>, more = {}) => {
+      swarm.submit(id, { needs, ...more });
+      return swarm.explain(id).obstacles;
+    };
+    const away = { reason: "no-agent-has-labels", agents: 0, draining: 0 };
+    const none = { ...away, offline: 0, nearMisses: ["gpu=a10", "gpu=a100", "gpu=h100"] };
+    expect(why("t1", { gpu: ["a101"] })).toMatchObject([{ ...none, unmet: { gpu: ["a101"] } }]);
+    expect(why("t2", { gpu: ["h100"] })).toMatchObject([{ ...away, offline: 1, nearMisses: [] }]);
+    expect(why("t3", { gpu: ["a10"] }, { role })).toMatchObject([{ ...away, role, offline: 0 }]);
+    expect(why("t4", { gpu: ["h100"] }, { role })).toMatchObject([{ ...away, role, offline: 1 }]);
+  });
+
   it("every agent with its labels is full: the others do not count", () => {
     const swarm = new Explained();
     swarm.turn(join("a1", { labels: { gpu: "a100" } }), join("a2"));
