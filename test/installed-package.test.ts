@@ -62,7 +62,7 @@ it("gives the adapters without their frameworks, and names the package that a co
     import { withSwarm } from "waggledance/langchain";
     import { swarmFetch } from "waggledance/openai";
     import { swarmModelProvider } from "waggledance/openai-agents";
-    const swarm = { acquire() {}, hold() {} };
+    const swarm = { acquire() {}, currentAttempt() {} };
     console.log(typeof swarmMiddleware(swarm).wrapStream, typeof ofAnthropic(swarm), typeof swarmFetch(swarm), typeof withSwarm);
     const say = ({ code, message }) => console.log(code, message);
     await swarmModel({}, swarm).catch(say);

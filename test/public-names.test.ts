@@ -25,6 +25,7 @@ it("the root has the calls, the handlers and the errors, at most 45", () => {
       "LossError",
       "NoAgentsAvailableError",
       "NoLeaderError",
+      "OnHoldError",
       "OutcomeUnknownError",
       "ResultGoneError",
       "TaskCancelledError",
