@@ -9,9 +9,8 @@ import { isReinstatedBySuccess, suspensionOnFailure } from "../scheduling/suspen
 import { agentOf, findOpen } from "../state/agent-rows.ts";
 import type { AttemptFailure, Event, EventOf, FailureClass, ResultDigest } from "../state/event.ts";
 import { chargeable, type Grant } from "../state/grant.ts";
-import type { Refusal } from "../state/hold.ts";
-import { holdsOn } from "../state/hold-rows.ts";
-import type { AgentRow, OpenAttempt, SwarmState, TaskRow, TaskState } from "../state/state.ts";
+import type { HoldTarget, Refusal } from "../state/hold.ts";
+import type { OpenAttempt, SwarmState, TaskRow, TaskState } from "../state/state.ts";
 import type { Writable } from "../state/writable.ts";
 import type { Command, CompletedOutcome, Reply, ReportedOutcome } from "./command.ts";
 import { budgetsExceeded, decideLateCharge } from "./decide-budget.ts";
@@ -151,31 +150,8 @@ export function reactTo(
 ): readonly Event[] {
   const exceeded = budgetsExceeded(state, event, at);
   const judged = ranAs === undefined ? [] : judge(state, event, ranAs, at);
-  const stopped = [...endWaitsInVain(state, event, at), ...takenBack(state, event, at)];
-  return exceeded.length + stopped.length === 0 ? judged : [...judged, ...exceeded, ...stopped];
-}
-
-/** Attempts that agents on hold have not begun, being prefetched, go back to the queue. */
-function takenBack(state: SwarmState, event: Event, at: Instant): readonly Event[] {
-  const error = "its agent is on hold, and had not begun it";
-  // The agent may have begun it since: it needs a moment to end the attempt.
-  const retryAt = (at + limits.retryBackoffMs) as Instant;
-  return agentsHeldBy(state, event).flatMap((agent) =>
-    [...agent.open.values()]
-      .slice(agent.maxConcurrent)
-      .filter((attempt) => attempt.state !== "revoked" && holdsOn(state, agent, attempt.kind).length > 0)
-      .map((attempt) => failed(state, attempt, { class: "refused", error }, at, 0, { retryAt })),
-  );
-}
-
-/** The agents that an event put on hold, or for one more kind. */
-function agentsHeldBy(state: SwarmState, event: Event): readonly AgentRow[] {
-  if (event.type === "AttemptFailed" && typeof event.refusal?.on === "object")
-    return [agentOf(state, event.agent)];
-  if (event.type !== "HoldPlaced" || event.on === "resource") return [];
-  return [...state.agentById.values()].filter(({ id, agentType, prefetch }) => {
-    return prefetch > 0 && (event.on === "agent" ? id : agentType) === event.name;
-  });
+  const waits = endWaitsInVain(state, event, at);
+  return exceeded.length + waits.length === 0 ? judged : [...judged, ...exceeded, ...waits];
 }
 
 function judge(state: SwarmState, event: Event, kind: Kind, at: Instant): readonly Event[] {
@@ -259,7 +235,32 @@ function refused(
     ...(retryAt === undefined ? {} : { retryAt }),
   });
   // The holds first: the end of the attempt must not let another probe run.
-  return [...verdict.holds.flatMap((hold) => [...roomFor(state, hold), hold]), event];
+  return [
+    ...verdict.holds.flatMap((hold) => [...roomFor(state, hold), hold]),
+    event,
+    ...verdict.holds.flatMap((hold) => takeBack(state, hold, at, attempt)),
+  ];
+}
+
+/**
+ * Attempts that agents have prefetched, and not begun, go back to the queue before a hold on the agent or its type.
+ * @param refused of which the hold follows: its end lets the agent begin one more
+ */
+export function takeBack(
+  state: SwarmState,
+  { on, name }: HoldTarget,
+  at: Instant,
+  refused?: OpenAttempt,
+): readonly Event[] {
+  if (on === "resource") return [];
+  const error = "its agent is on hold, and had not begun it";
+  // The agent may have begun it since: it needs a moment to end the attempt.
+  const retryAt = (at + limits.retryBackoffMs) as Instant;
+  return [...state.agentById.values()]
+    .filter(({ id, agentType, prefetch }) => prefetch > 0 && (on === "agent" ? id : agentType) === name)
+    .flatMap(({ open, maxConcurrent }) => [...open.values()].slice(maxConcurrent))
+    .filter((attempt) => attempt.state !== "revoked" && attempt !== refused)
+    .map((attempt) => failed(state, attempt, { class: "refused", error }, at, 0, { retryAt }));
 }
 
 /** A refusal by a resource that the agent's grant leaves out names no resource: it counts at the agent. */

@@ -13,6 +13,7 @@ import { defaultKindSettings, defaultProjectSettings, type SwarmState } from "..
 import { hasRoomForProject } from "../state/task-rows.ts";
 import { isDeclared } from "./admission.ts";
 import type { CommandOf, SettingsCommand } from "./command.ts";
+import { takeBack } from "./decide-attempt.ts";
 import { decideGrant, endUndeclared } from "./decide-grant.ts";
 import { decideEndHold, decidePlaceHold } from "./decide-hold.ts";
 import { endWaitsAbove } from "./decide-slot.ts";
@@ -94,7 +95,7 @@ function decisionOn(state: SwarmState, command: SettingsCommand, at: Instant): D
     case "Resume":
       return setPause(state, command);
     case "PlaceHold":
-      return decidePlaceHold(state, command, at);
+      return placedHold(state, command, at);
     case "EndHold":
       return decideEndHold(state, command);
   }
@@ -233,4 +234,9 @@ function kindsSet(state: SwarmState): number {
   let set = 0;
   for (const { settings } of state.kindByName.values()) if (settings !== undefined) set += 1;
   return set;
+}
+
+function placedHold(state: SwarmState, command: CommandOf<"PlaceHold">, at: Instant): Decision {
+  const { events, reply } = decidePlaceHold(state, command, at);
+  return { events: events.length === 0 ? events : [...events, ...takeBack(state, command, at)], reply };
 }

@@ -173,7 +173,7 @@ function next(events: readonly Event[], from: number): number {
   return at;
 }
 
-/** Whether an event follows another event of its batch by rule. */
+/** Whether an event follows another event of its batch by rule, be it of the same decision. */
 function isReaction(event: Event): boolean {
   switch (event.type) {
     case "SlotGranted":

@@ -142,6 +142,20 @@ describe("a refusal with a time", () => {
     expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
   });
 
+  it("takes back nothing of the refused attempt itself, wherever it stands", () => {
+    const turns = new Turns();
+    turns.turn(join("a1", { maxConcurrent: 1, prefetch: 3 }));
+    submitted(turns, "t1", "t2", "t3");
+    turns.turn(turns.report("t3", refused({ forMs: 30_000 })));
+    expect(turns.task("t2")).toMatchObject({ state: "delayed", refusals: 1 });
+    expect(turns.task("t3")).toMatchObject({ state: "queued", refusals: 1 });
+    expect(runningAt(turns, "a1")).toContain("t1");
+    turns.turn({ type: "EndHold", on: "agent", name: "a1" });
+    turns.turn({ type: "PlaceHold", on: "agent", name: "a1", forMs: 5_000 });
+    expect(turns.task("t1").state).toBe("assigned");
+    expect(fingerprint(turns.replayed().state)).toBe(fingerprint(turns.state));
+  });
+
   it("is only lengthened by refusals of attempts that were under way", () => {
     const turns = swarmOf({ a1: 3 });
     submitted(turns, "t1", "t2", "t3");
