@@ -5,7 +5,7 @@ import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import { duration } from "../audit/describe.ts";
 import { describeObstacle } from "../audit/describe-wait.ts";
 import type { TaskExplanation } from "../client/task-stories.ts";
-import type { AgentStanding, TaskWait } from "../protocol/explain-schemas.ts";
+import type { AgentStanding, AwaitedSlots, TaskWait } from "../protocol/explain-schemas.ts";
 import { needsWords } from "../state/needs.ts";
 import { attemptBlock, attemptsText, termCells, termColumns } from "./attempt-view.ts";
 import { counted, formatCount, formatTime, hanging, labelled } from "./format.ts";
@@ -26,6 +26,7 @@ export interface ExplanationTold {
 export function renderExplanation({ explanation, showsAll, firstIdx }: ExplanationTold, view: View): string {
   const { waiting, attempts } = explanation;
   const blocks = [headline(explanation, view)];
+  blocks.push((explanation.slots ?? []).map((slots) => awaitedText(slots, view)).join("\n"));
   if (waiting !== undefined) {
     blocks.push(obstacles(waiting, view));
     if (waiting.position !== undefined) blocks.push(turnBlock(explanation, waiting.position, view));
@@ -38,6 +39,23 @@ export function renderExplanation({ explanation, showsAll, firstIdx }: Explanati
     blocks.push(hanging(hint, view.columns).map(view.colors.dim).join("\n"));
   }
   return blocks.filter((block) => block !== "").join("\n\n");
+}
+
+/** What the running attempt waits for. */
+function awaitedText({ resources, sinceMs, onHold }: AwaitedSlots, { columns }: View): string {
+  const names = resources.map((name) => printable(name)).join(" and ");
+  const waits = `The running attempt has waited for a slot of ${names} for ${duration(sinceMs)}`;
+  if (onHold === undefined)
+    return labelled(
+      "why",
+      `${waits}; \`waggle explain --resource ${resources[0]}\` ranks the requests`,
+      columns,
+    );
+  const resource = printable(onHold.resource);
+  const end =
+    onHold.until === undefined ? "until its probe is not refused" : `until ${formatTime(onHold.until)}`;
+  const text = `${waits}: resource ${resource} is on hold ${end}; \`waggle unhold resource ${resource}\` ends the hold now`;
+  return labelled("why", text, columns);
 }
 
 /** The table of one replayed assignment. */

@@ -50,10 +50,10 @@ export function endWaitsInVain(state: SwarmState, event: Event, at: Instant): Ev
   const row = state.resourceByName.get(event.name as ResourceName);
   return [...(row?.waiting.values() ?? [])]
     .filter((slotLease) => holdInVain(state, slotLease, at) !== undefined)
-    .map(({ agent, incarnation, handle }) => ({
-      ...({ type: "SlotWaitEnded", reason: "on-hold" } as const),
-      ...{ agent, incarnation, handles: [handle] },
-    }));
+    .map(({ agent, incarnation, handle }) => {
+      const reason = "on-hold";
+      return { type: "SlotWaitEnded", agent, incarnation, handles: [handle], reason };
+    });
 }
 
 /** The resource on hold whose slots an attempt waits for. */

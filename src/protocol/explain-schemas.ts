@@ -185,6 +185,19 @@ const waitExplanationSchema = z.object({
 });
 export type TaskWait = z.infer<typeof waitExplanationSchema>;
 
+const awaitedSlotsSchema = z.object({
+  resources: z.array(z.string()),
+  sinceMs: z.number(),
+  onHold: z
+    .object({
+      resource: z.string(),
+      until: z.number().optional().describe("absent: the hold's time is over, and its probe decides"),
+    })
+    .optional()
+    .describe("the first of the resources that is on hold"),
+});
+export type AwaitedSlots = z.infer<typeof awaitedSlotsSchema>;
+
 /** `waiting` is present while the task is queued or delayed; `omitted` counts rows that do not fit the answer. */
 export const explainResponseSchema = z.union([
   acceptedTaskSchema.extend({
@@ -195,6 +208,10 @@ export const explainResponseSchema = z.union([
       .optional()
       .describe("the task's affinity, and the agent that it prefers now"),
     waiting: waitExplanationSchema.optional(),
+    slots: z
+      .array(awaitedSlotsSchema)
+      .optional()
+      .describe("requests for slots that the running attempt waits for; absent without any"),
     omitted: z.object({ agents: z.int() }).optional(),
   }),
   codedErrorSchema,

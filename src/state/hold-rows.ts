@@ -28,8 +28,18 @@ export function placeHold(state: SwarmState, event: EventOf<"HoldPlaced">, at: I
 
 function newHold({ on, name, until, by }: EventOf<"HoldPlaced">, at: Instant): HoldRow {
   return {
-    ...({ on, name, until, by, placedAt: at, step: undefined, reason: undefined } as const),
-    ...{ users: new Map(), setBack: undefined, timer: undefined, probe: undefined, changedAt: 0 },
+    on,
+    name,
+    placedAt: at,
+    until,
+    by,
+    step: undefined,
+    reason: undefined,
+    users: new Map(),
+    setBack: undefined,
+    timer: undefined,
+    probe: undefined,
+    changedAt: 0,
   };
 }
 

@@ -457,6 +457,18 @@ describe("a task's story", () => {
     expect(explained).toContain(cut);
   });
 
+  it("names the slots that a running attempt waits for, and the hold on their resource", () => {
+    const running = { state: "running", submittedIdx: 5, attemptCount: 1, attempts: [anAttempt] };
+    const slots = { resources: ["gpt-4o", "gpu"], sinceMs: 4_900 };
+    expect(explanationText({ ...running, slots: [slots] })).toContain(
+      "The running attempt has waited for a slot of gpt-4o and gpu for 4.9 s; `waggle explain --resource gpt-4o` ranks the requests",
+    );
+    const held = (until: object) =>
+      explanationText({ ...running, slots: [{ ...slots, onHold: { resource: "gpu", ...until } }] });
+    expect(held({ until: 9_000 })).toMatch(/resource gpu is on hold until .*; `waggle unhold resource gpu`/);
+    expect(held({})).toContain("resource gpu is on hold until its probe is not refused");
+  });
+
   it("offers to replay an assignment only where the journal has its beginning", () => {
     const assigned = { state: "running", submittedIdx: 940, attemptCount: 1, attempts: [anAttempt] };
     expect(explanationText(assigned)).toContain("waggle explain t --attempt 1 shows every agent");

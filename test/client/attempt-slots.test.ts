@@ -250,3 +250,34 @@ describe("a resource on hold for longer than the handler's task may take", () =>
     await waiting;
   });
 });
+
+it("explain names the slots that a running attempt waits for, and the hold on their resource", async () => {
+  const seen: unknown[] = [];
+  const explained = async () => {
+    const { slots } = await client.explain("t1");
+    seen.push(slots);
+  };
+  await run(async (context) => {
+    await (await context.acquire("gpu", { holder: "first" })).release();
+    const held = await client.acquire("gpu");
+    await explained();
+    const waiting = context.acquire("gpu", { holder: "next" });
+    await clock.settle();
+    await explained();
+    await held.release({ refused: { retryAfterMs: 1_000 } });
+    await explained();
+    await clock.advance(1_100);
+    await (await waiting).release();
+  });
+  expect(seen).toEqual([
+    undefined,
+    [{ resources: ["gpu"], sinceMs: expect.any(Number) }],
+    [
+      {
+        resources: ["gpu"],
+        sinceMs: expect.any(Number),
+        onHold: { resource: "gpu", until: expect.any(Number) },
+      },
+    ],
+  ]);
+});

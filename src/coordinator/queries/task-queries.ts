@@ -5,12 +5,19 @@
 import { type Instant, instant, NO_PROJECT, type ProjectId, type TaskId, type TaskRef } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { Decoded } from "../../protocol/codec.ts";
-import type { ExplainResponse, TaskObstacle, TaskWait } from "../../protocol/explain-schemas.ts";
+import type {
+  ExplainedTask,
+  ExplainResponse,
+  TaskObstacle,
+  TaskWait,
+} from "../../protocol/explain-schemas.ts";
 import type { TaskStatus } from "../../protocol/schemas.ts";
 import { explainWait, type JournalFacts, type Obstacle } from "../../scheduling/explain.ts";
 import { preferredAgent } from "../../state/affinity-rows.ts";
+import { attemptOf } from "../../state/hold-rows.ts";
 import type { Needs } from "../../state/needs.ts";
-import type { SwarmState } from "../../state/state.ts";
+import { slotLeasesOf } from "../../state/slot-rows.ts";
+import type { SwarmState, TaskRow } from "../../state/state.ts";
 import { codedError, notYetRead, unknownTask } from "../requests/answers.ts";
 import { rowsWithin } from "./fitting.ts";
 import { attributesIn } from "./task-scan.ts";
@@ -99,6 +106,7 @@ export function explanationOf(
     ...(affinity === undefined
       ? {}
       : { affinity: { key: affinity, ...(preferred === undefined ? {} : { agent: preferred }) } }),
+    ...awaitedSlots(state, row, at),
   };
   if (row.state !== "queued" && row.state !== "delayed") return head;
 
@@ -112,6 +120,24 @@ export function explanationOf(
     waiting: within === undefined ? waiting : confined(waiting, within),
     ...(omitted === 0 ? {} : { omitted: { agents: omitted } }),
   };
+}
+
+/** The slots that a running attempt waits for. */
+function awaitedSlots(state: SwarmState, { open }: TaskRow, at: Instant): Pick<ExplainedTask, "slots"> {
+  if (open === undefined) return {};
+  const slots = slotLeasesOf(state, open.agent)
+    .filter((lease) => lease.state === "waiting" && attemptOf(state, lease) === open)
+    .map(({ needs, requestedAt }) => {
+      const resources = [...needs.keys()];
+      const hold = resources.map((name) => state.holds.resource.get(name)).find((each) => each !== undefined);
+      const until = hold?.timer === undefined ? {} : { until: hold.until };
+      return {
+        resources,
+        sinceMs: Math.max(0, at - requestedAt),
+        ...(hold === undefined ? {} : { onHold: { resource: hold.name, ...until } }),
+      };
+    });
+  return slots.length === 0 ? {} : { slots };
 }
 
 /** Without names of tasks, projects and users of other projects. */
