@@ -17,7 +17,8 @@ export class Dice {
   #state: number;
   /** For groups and grants, in a quarter of the seeds. */
   ofGrants: Dice | undefined;
-  /** For labels, needs and affinities, in a quarter of the seeds: the other histories stay as they were. */
+  /** For labels, needs, affinities and holds on resources, in a quarter of the seeds: the other histories stay as they
+   *  were. */
   ofLabels: Dice | undefined;
 
   constructor(seed: number) {
@@ -307,7 +308,7 @@ function changeAgent(swarm: SwarmFixture, dice: Dice): void {
 /** Places a hold on an agent or its type, lets it elapse, or ends it. Or holds all agents of a kind, or a resource that
  *  refused an attempt. */
 function changeHold(swarm: SwarmFixture, dice: Dice, { id, agentType, kinds: own }: AgentRow): void {
-  if (dice.below(3) === 0) return changeResourceHold(swarm, dice);
+  if (dice.ofLabels?.below(3) === 0) return changeResourceHold(swarm, dice.ofLabels);
   const kind = dice.of([...own]);
   if (kind !== undefined && dice.below(4) === 0) {
     const unheld = agentsOf(swarm).filter((of) => of.kinds.has(kind) && !swarm.state.holds.agent.has(of.id));
