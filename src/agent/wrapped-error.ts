@@ -8,8 +8,8 @@ import { isA } from "./words.ts";
 /** Frameworks wrap an error two or three times. */
 const DEPTH_MAX = 8;
 
-/** The InfrastructureError that was thrown, or that is behind the thrown error. An OnHoldError stands for one that
- *  names the resource, without a time: the leader knows the hold. Never throws. */
+/** The InfrastructureError that was thrown, or that is behind the thrown error. For an OnHoldError the result names the
+ *  resource as scope, and no time, because the leader knows the hold. Never throws. */
 export function infrastructureErrorIn(thrown: unknown): InfrastructureError | undefined {
   let at = thrown;
   for (let depth = 0; depth < DEPTH_MAX && at !== undefined; depth += 1) {

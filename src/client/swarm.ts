@@ -254,8 +254,8 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  @throws as `acquire`, and the error of `work` */
   wrap<Result>(work: (slot: Slot) => Result | Promise<Result>, options: WrapOptions): Promise<Result>;
 
-  /** The context of the running handler, as the function `currentAttempt` returns it. Undefined also for a handler of
-   *  another swarm: of another name, or at servers of which this connection names none. */
+  /** The context of the running handler, as the function `currentAttempt` returns it. Undefined also where the handler
+   *  serves another swarm. Two swarms differ if their names differ, or if their connections name no common server. */
   currentAttempt(): HandlerContext | undefined;
 
   /** Acquires slots and returns a handle for `releaseHandle`, for frameworks whose callbacks begin and end work

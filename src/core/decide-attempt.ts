@@ -227,12 +227,11 @@ function refused(
     return [failed(state, attempt, { class: "infrastructure", error }, at, jitter, { reported })];
   const refusal = permitted(state, attempt, refusalAt(said, at));
   const verdict = verdictOnRefusal(state, attempt, { ...refusal, error }, at);
-  const { retryAt } = verdict;
   const failure = { class: verdict.class, error };
   const event = failed(state, attempt, failure, at, jitter, {
     reported,
     refusal,
-    ...(retryAt === undefined ? {} : { retryAt }),
+    retryAt: verdict.retryAt,
   });
   // The holds first: the end of the attempt must not let another probe run.
   return [

@@ -19,7 +19,7 @@ function* oneProbeAHold(state: SwarmState): Generator<string> {
     for (const hold of state.holds[on].values()) {
       if (phaseOf(hold) === "probing" && !isUnderWay(state, hold))
         yield `${on} ${hold.name} is probed by nothing that runs`;
-      // A resource keeps an agent from a kind since a refusal, and attempts may have begun before it.
+      // A resource keeps an agent from a kind from a refusal on. Attempts may have begun before that refusal.
       if (on === "resource") continue;
       for (const open of attemptsAt(state, hold)) {
         const isProbe = hold.probe?.agent === open.agent && hold.probe.number === open.number;

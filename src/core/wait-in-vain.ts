@@ -7,7 +7,7 @@ import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Event } from "../state/event.ts";
 import { attemptOf, phaseOf } from "../state/hold-rows.ts";
-import { slotLeasesOf } from "../state/slot-rows.ts";
+import { slotsAwaitedBy } from "../state/slot-rows.ts";
 import type { HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
 
 interface Request {
@@ -59,8 +59,7 @@ export function endWaitsInVain(state: SwarmState, event: Event, at: Instant): Ev
 /** The resource on hold whose slots an attempt waits for. */
 export function awaitedOnHold(state: SwarmState, attempt: OpenAttempt): ResourceName | undefined {
   if (state.holds.resource.size === 0) return undefined;
-  const own = slotLeasesOf(state, attempt.agent).filter(
-    (slotLease) => slotLease.state === "waiting" && attemptOf(state, slotLease) === attempt,
-  );
-  return own.flatMap(({ needs }) => [...needs.keys()]).find((name) => state.holds.resource.has(name));
+  return slotsAwaitedBy(state, attempt)
+    .flatMap(({ needs }) => [...needs.keys()])
+    .find((name) => state.holds.resource.has(name));
 }

@@ -47,11 +47,18 @@ function newHold({ on, name, until, by }: EventOf<"HoldPlaced">, at: Instant): H
 export function noteUser(state: SwarmState, resource: string, { agent, kind }: OpenAttempt): void {
   const hold = state.holds.resource.get(resource);
   if (hold === undefined) return;
-  const kinds = hold.users.get(agent) ?? new Set();
-  hold.users.set(agent, kinds.add(kind));
-  const { byUser } = state.holds;
-  byUser.set(agent, (byUser.get(agent) ?? new Set()).add(hold));
+  addUser(state, hold, { agent, kind });
   noteChange(state, hold);
+}
+
+/** Adds a kind of an agent to the row and to the index. */
+export function addUser(
+  { holds: { byUser } }: SwarmState,
+  hold: HoldRow,
+  { agent, kind }: Pick<OpenAttempt, "agent" | "kind">,
+): void {
+  hold.users.set(agent, (hold.users.get(agent) ?? new Set()).add(kind));
+  byUser.set(agent, (byUser.get(agent) ?? new Set()).add(hold));
 }
 
 export function elapseHold(state: SwarmState, event: EventOf<"HoldElapsed">): void {

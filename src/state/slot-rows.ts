@@ -13,7 +13,7 @@ import { judgeRelease } from "./refusal-rows.ts";
 import type { ResourceSettings } from "./settings.ts";
 import { slotLeaseKey } from "./slot-key.ts";
 import { reserveOfSlots, settleSlots } from "./slot-tokens.ts";
-import type { ResourceRow, SlotEnding, SlotLeaseRow, SwarmState } from "./state.ts";
+import type { OpenAttempt, ResourceRow, SlotEnding, SlotLeaseRow, SwarmState } from "./state.ts";
 import { noteKept, projectRowOf, startTimer, stopTimer } from "./task-rows.ts";
 
 /** The optional terms in the form of events: absent terms are left out, and so are 0 tokens. */
@@ -48,6 +48,13 @@ export function findSlotLease(
 /** An agent's slot leases, held and waiting, in order of asking. */
 export function slotLeasesOf(state: SwarmState, agent: AgentId): SlotLeaseRow[] {
   return [...(state.slotsByAgent.get(agent)?.values() ?? [])];
+}
+
+/** The requests for slots that an attempt waits for, in order of asking. */
+export function slotsAwaitedBy(state: SwarmState, attempt: OpenAttempt): SlotLeaseRow[] {
+  return slotLeasesOf(state, attempt.agent).filter(
+    (slotLease) => slotLease.state === "waiting" && attemptOf(state, slotLease) === attempt,
+  );
 }
 
 export function resourceRowOf(state: SwarmState, resource: ResourceName): ResourceRow {

@@ -125,7 +125,7 @@ export class NaiveRanking {
     return project === undefined || projects === undefined || projects.includes(project);
   }
 
-  /** A resource keeps an agent from the kinds whose attempts it refused there. */
+  /** Holds on the agent, on its type, and on resources that refused the agent's attempts of the kind. */
   #holdsOn({ id, agentType = "" }: AgentRow, kind: Kind): HoldRow[] {
     const { agent, type, resource } = this.#state.holds;
     const ofResources = [...resource.values()].filter(({ users }) => users.get(id)?.has(kind) === true);

@@ -14,9 +14,8 @@ import type {
 import type { TaskStatus } from "../../protocol/schemas.ts";
 import { explainWait, type JournalFacts, type Obstacle } from "../../scheduling/explain.ts";
 import { preferredAgent } from "../../state/affinity-rows.ts";
-import { attemptOf } from "../../state/hold-rows.ts";
 import type { Needs } from "../../state/needs.ts";
-import { slotLeasesOf } from "../../state/slot-rows.ts";
+import { slotsAwaitedBy } from "../../state/slot-rows.ts";
 import type { SwarmState, TaskRow } from "../../state/state.ts";
 import { codedError, notYetRead, unknownTask } from "../requests/answers.ts";
 import { rowsWithin } from "./fitting.ts";
@@ -125,18 +124,16 @@ export function explanationOf(
 /** The slots that a running attempt waits for. */
 function awaitedSlots(state: SwarmState, { open }: TaskRow, at: Instant): Pick<ExplainedTask, "slots"> {
   if (open === undefined) return {};
-  const slots = slotLeasesOf(state, open.agent)
-    .filter((lease) => lease.state === "waiting" && attemptOf(state, lease) === open)
-    .map(({ needs, requestedAt }) => {
-      const resources = [...needs.keys()];
-      const hold = resources.map((name) => state.holds.resource.get(name)).find((each) => each !== undefined);
-      const until = hold?.timer === undefined ? {} : { until: hold.until };
-      return {
-        resources,
-        sinceMs: Math.max(0, at - requestedAt),
-        ...(hold === undefined ? {} : { onHold: { resource: hold.name, ...until } }),
-      };
-    });
+  const slots = slotsAwaitedBy(state, open).map(({ needs, requestedAt }) => {
+    const resources = [...needs.keys()];
+    const hold = resources.map((name) => state.holds.resource.get(name)).find((each) => each !== undefined);
+    const until = hold?.timer === undefined ? {} : { until: hold.until };
+    return {
+      resources,
+      sinceMs: Math.max(0, at - requestedAt),
+      ...(hold === undefined ? {} : { onHold: { resource: hold.name, ...until } }),
+    };
+  });
   return slots.length === 0 ? {} : { slots };
 }
 

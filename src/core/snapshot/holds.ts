@@ -19,6 +19,7 @@ import {
   type HoldTarget,
   holdScopes,
 } from "../../state/hold.ts";
+import { addUser } from "../../state/hold-rows.ts";
 import { findSlotLease } from "../../state/slot-rows.ts";
 import type { HoldRow, SwarmState } from "../../state/state.ts";
 import { addNew, allOf, type Fields, known, refuse } from "./checked-fields.ts";
@@ -121,9 +122,7 @@ export class HoldReader {
     for (const [id, kinds] of users) {
       const agent = known(this.#state.agentById, id as AgentId, "agent");
       if (new Set(kinds).size !== kinds.length) refuse(`${agent.id} uses ${hold.name} for one kind twice`);
-      hold.users.set(agent.id, new Set(kinds as readonly Kind[]));
-      const { byUser } = this.#state.holds;
-      byUser.set(agent.id, (byUser.get(agent.id) ?? new Set()).add(hold));
+      for (const kind of kinds as readonly Kind[]) addUser(this.#state, hold, { agent: agent.id, kind });
     }
   }
 
