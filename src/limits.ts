@@ -548,6 +548,8 @@ export const limits = {
   /** First hold without a given time; doubled on each refused probe. A probe costs one attempt that counts nowhere. */
   holdBackoffMs: 5_000,
   holdBackoffMsMax: 10 * 60_000,
+  /** A probe not refused for so long ends its hold: a provider refuses within seconds, and a task may take hours. */
+  probeTrustedMs: 30_000,
   /** Shortest hold: an agent that always names a shorter time would be probed without a pause. */
   holdMsMin: 100,
   /** Longest hold: the longest quota windows that providers have are a week. */

@@ -2,6 +2,7 @@
 // times (src/cli). Texts of agents and users are made safe for a terminal.
 
 import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
+import { limits } from "../limits.ts";
 import type { BareEvent, BareTaskSpec, EventOf, ResultDigest } from "../state/event.ts";
 import type { Grant } from "../state/grant.ts";
 import type { HoldBasis, HoldTarget } from "../state/hold.ts";
@@ -240,6 +241,7 @@ function holdReason({ by, reason, reportedBy }: EventOf<"HoldPlaced">): string {
 
 const holdEnds = {
   probed: "the probe was not refused",
+  trusted: `the probe has run for ${limits.probeTrustedMs / 1_000} s without being refused`,
   operator: "an operator ended the hold",
   displaced: "a new hold needed its room",
 } as const;

@@ -27,7 +27,7 @@ import {
   tokensEstimate,
 } from "../state/estimate.ts";
 import type { Event, EventOf, FailureClass } from "../state/event.ts";
-import { elapseHold, endHold, noteUser, placeHold } from "../state/hold-rows.ts";
+import { beginProbes, elapseHold, endHold, noteUser, placeHold } from "../state/hold-rows.ts";
 import { kindRowOf, noteKind } from "../state/kind-rows.ts";
 import { meetsNeeds } from "../state/needs.ts";
 import { leaveQueue, takeTurn } from "../state/queues.ts";
@@ -141,7 +141,7 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "AgentJoined":
       return joinRow(state, event, context);
     case "AssignmentsConfirmed":
-      return confirm(state, event);
+      return confirm(state, event, context.at);
     case "AgentFoundAhead":
       return passOver(agentOf(state, event.agent), event.upTo);
     case "AgentLeft":
@@ -290,7 +290,7 @@ function assign(state: SwarmState, event: EventOf<"TaskAssigned">, at: Instant):
   move(state, row, "assigned");
 }
 
-function confirm(state: SwarmState, event: EventOf<"AssignmentsConfirmed">): void {
+function confirm(state: SwarmState, event: EventOf<"AssignmentsConfirmed">, at: Instant): void {
   const agent = agentOf(state, event.agent);
   assert(
     event.upTo > agent.confirmedNumber && event.upTo <= agent.lastNumber,
@@ -301,6 +301,8 @@ function confirm(state: SwarmState, event: EventOf<"AssignmentsConfirmed">): voi
     if (attempt.number > event.upTo) return;
     if (attempt.state !== "assigned") continue;
     attempt.state = "running";
+    // A prefetched attempt waits for the end of another: nothing says when it begins.
+    if (agent.open.size <= agent.maxConcurrent) beginProbes(state, attempt, at);
     move(state, liveTask(state, attempt), "running");
   }
 }

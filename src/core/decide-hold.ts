@@ -6,7 +6,7 @@ import type { AgentId, Instant, ResourceName } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { Event, HoldEndReason } from "../state/event.ts";
 import type { HoldProbe, HoldTarget, Refusal, SlotRefusal } from "../state/hold.ts";
-import { findHold, holdsProbedBy, holdsProbedByLease, judgingAttempt } from "../state/hold-rows.ts";
+import { findHold, holdsProbedBy, holdsProbedByLease, judgingAttempt, phaseOf } from "../state/hold-rows.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
 import type { HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
@@ -75,6 +75,12 @@ function hasLetGo(state: SwarmState, { agent, handle }: HoldProbe): boolean {
   return handle !== undefined && findSlotLease(state, agent, handle) === undefined;
 }
 
+/** The end of the hold's time, or of the time within which its probe may be refused. */
+export function timeIsOver(hold: HoldRow): Event {
+  const { on, name } = hold;
+  return phaseOf(hold) === "held" ? { type: "HoldElapsed", on, name } : ended(hold, "trusted");
+}
+
 export function decidePlaceHold(
   state: SwarmState,
   { on, name, forMs, until, lengthen }: CommandOf<"PlaceHold">,
@@ -83,7 +89,7 @@ export function decidePlaceHold(
   requireTarget(state, { on, name });
   const asked = endOf({ forMs, until }, at);
   const current = findHold(state, { on, name });
-  const inForce = current?.timer === undefined ? undefined : current.until;
+  const inForce = current !== undefined && phaseOf(current) === "held" ? current.until : undefined;
   const end = lengthen === true && inForce !== undefined && inForce > asked ? inForce : asked;
   const settings = { on, name, until: end };
   const isSame = inForce === end;

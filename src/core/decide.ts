@@ -23,6 +23,7 @@ import {
   decideUnresponsive,
 } from "./decide-agent.ts";
 import { decideResult, decideRevoke, decideStall, decideTimeout } from "./decide-attempt.ts";
+import { timeIsOver } from "./decide-hold.ts";
 import { decideSettings } from "./decide-settings.ts";
 import {
   decideAcquire,
@@ -274,6 +275,6 @@ function eventsOfTimer(state: SwarmState, { due }: Timer, at: Instant, jitter: n
     case "forget":
       return [{ type: "AgentForgotten", agent: due.agent }];
     case "hold":
-      return [{ type: "HoldElapsed", on: due.hold.on, name: due.hold.name }];
+      return [timeIsOver(due.hold)];
   }
 }

@@ -55,10 +55,10 @@ function* holdsAreOnWhatExists(state: SwarmState): Generator<string> {
     for (const [name, hold] of state.holds[on]) {
       if (hold.on !== on || hold.name !== name)
         yield `the hold on ${hold.on} ${hold.name} is kept as ${name}`;
-      if (hold.timer !== undefined && hold.timer.dueAt !== hold.until)
+      if (hold.timer !== undefined && hold.timer.dueAt !== (hold.probe?.trustedAt ?? hold.until))
         yield `the hold on ${on} ${name} ends at another instant than its timer`;
-      if (hold.timer !== undefined && hold.probe !== undefined)
-        yield `${on} ${name} is probed before its hold ends`;
+      if ((hold.timer === undefined) !== (hold.probe?.trustedAt === undefined) && hold.probe !== undefined)
+        yield `the probe of ${on} ${name} has a timer, or an instant, alone`;
       if (!isKnown(state, { on, name })) yield `unknown ${on} ${name} is on hold`;
       for (const [agent, kinds] of hold.users) {
         if (on !== "resource" || kinds.size === 0 || !state.agentById.has(agent))

@@ -154,6 +154,7 @@ export function causeOf(
     case "HoldElapsed":
       return "due";
     case "HoldEnded":
+      if (event.reason === "trusted") return "due";
       if (event.reason === "operator") return { type: "EndHold", on: event.on, name: event.name };
       return event.reason === "displaced" ? causeOf(state, events, { from: from + 1, at }) : undefined;
     case "AlphaTuned":

@@ -10,6 +10,7 @@ import {
   tokensReasonOf,
 } from "../scheduling/slot-planner.ts";
 import { alphaByPreset } from "../state/alpha.ts";
+import { phaseOf } from "../state/hold-rows.ts";
 import type { ResourceSettings } from "../state/settings.ts";
 import { slotLeaseKey } from "../state/slot-key.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
@@ -243,7 +244,7 @@ function* noWaitInVain({ resourceByName }: SwarmState): Generator<string> {
 function needsWhatIsOnHold({ holds }: SwarmState, { needs }: SlotLeaseRow): boolean {
   return [...needs.keys()].some((resource) => {
     const hold = holds.resource.get(resource);
-    return hold !== undefined && (hold.timer !== undefined || hold.probe?.handle !== undefined);
+    return hold !== undefined && (phaseOf(hold) === "held" || hold.probe?.handle !== undefined);
   });
 }
 

@@ -111,10 +111,10 @@ export type FailureClass =
 export type DeadLetterReason = "attempts-exhausted" | "infrastructure-exhausted";
 export type CancelReason = "requested";
 /**
- * `probed`: the probe was not refused · `operator`: an operator ended the hold · `displaced`: another hold needed the
- * room.
+ * `probed`: the probe ended, not refused · `trusted`: the probe has run for `limits.probeTrustedMs`, not refused ·
+ * `operator`: an operator ended the hold · `displaced`: another hold needed the room.
  */
-export type HoldEndReason = "probed" | "operator" | "displaced";
+export type HoldEndReason = "probed" | "trusted" | "operator" | "displaced";
 /** `forbidden`: a changed grant no longer permits the session. */
 export type LeaveReason = "left" | "lapsed" | "fenced" | "forbidden";
 /** How the capacity of a revoked attempt became free again. */

@@ -15,9 +15,9 @@ export function placeHold(state: SwarmState, event: EventOf<"HoldPlaced">, at: I
   assert(until > at, `the hold on ${on} ${name} ends in the future`);
   const hold = findHold(state, event) ?? newHold(event, at);
   if (by === "operator") moveSetBack(state, hold, until);
-  if (hold.timer !== undefined) stopTimer(state, hold.timer);
   if (by !== "operator")
     hold.setBack = by === "refusals" && hold.probe ? taskOf(state, hold.probe) : undefined;
+  stopTime(state, hold);
   hold.probe = undefined;
   Object.assign(hold, { until, by, step, reason });
   hold.timer = startTimer(state, until, { kind: "hold", hold });
@@ -63,9 +63,11 @@ export function addUser(
 
 export function elapseHold(state: SwarmState, event: EventOf<"HoldElapsed">): void {
   const hold = findHold(state, event);
-  assert(hold?.timer !== undefined, `the time of the hold on ${event.on} ${event.name} ends once`);
-  stopTimer(state, hold.timer);
-  hold.timer = undefined;
+  assert(
+    hold !== undefined && phaseOf(hold) === "held",
+    `the time of the hold on ${event.on} ${event.name} ends once`,
+  );
+  stopTime(state, hold);
   noteChange(state, hold);
 }
 
@@ -116,7 +118,7 @@ function dropHold(state: SwarmState, target: HoldTarget): void {
   const { holds } = state;
   const hold = findHold(state, target);
   if (hold === undefined) return;
-  if (hold.timer !== undefined) stopTimer(state, hold.timer);
+  stopTime(state, hold);
   holds[target.on].delete(target.name);
   holds.changes += 1;
   for (const agent of hold.users.keys()) {
@@ -131,8 +133,25 @@ export function findHold({ holds }: SwarmState, { on, name }: HoldTarget): HoldR
 }
 
 export function phaseOf({ timer, probe }: HoldRow): HoldPhase {
-  if (timer !== undefined) return "held";
-  return probe === undefined ? "due" : "probing";
+  if (probe !== undefined) return "probing";
+  return timer === undefined ? "due" : "held";
+}
+
+/** Starts the probe, or replaces a probe that may say less. */
+function setProbe(state: SwarmState, hold: HoldRow, probe: HoldProbe | undefined): void {
+  stopTime(state, hold);
+  hold.probe = probe;
+  if (probe?.trustedAt !== undefined) hold.timer = startTimer(state, probe.trustedAt, { kind: "hold", hold });
+  noteChange(state, hold);
+}
+
+function stopTime(state: SwarmState, hold: HoldRow): void {
+  if (hold.timer !== undefined) stopTimer(state, hold.timer);
+  hold.timer = undefined;
+}
+
+function trustedFrom(at: Instant): Instant {
+  return (at + limits.probeTrustedMs) as Instant;
 }
 
 /** Whether a hold keeps tasks from some agent: nearly always false, and then no row is read. */
@@ -185,21 +204,24 @@ export function openProbes(state: SwarmState, attempt: OpenAttempt): void {
   const { agent: id, agentType, kind } = attempt;
   for (const hold of holdsOn(state, { id, agentType }, kind)) {
     assert(phaseOf(hold) === "due", `${hold.on} ${hold.name} is on hold, and is probed once at a time`);
-    hold.probe = { agent: attempt.agent, number: attempt.number };
-    noteChange(state, hold);
+    setProbe(state, hold, { agent: attempt.agent, number: attempt.number });
   }
+}
+
+/** Notes that an attempt began. A resource may be asked for late, so its probe is trusted from the grant on. */
+export function beginProbes(state: SwarmState, attempt: OpenAttempt, at: Instant): void {
+  for (const hold of holdsProbedBy(state, attempt))
+    if (hold.on !== "resource" && hold.probe !== undefined)
+      setProbe(state, hold, { ...hold.probe, trustedAt: trustedFrom(at) });
 }
 
 /** Notes that an attempt ended, or no longer says anything about a hold. */
 export function closeProbes(state: SwarmState, attempt: OpenAttempt): void {
-  for (const hold of holdsProbedBy(state, attempt)) {
-    hold.probe = undefined;
-    noteChange(state, hold);
-  }
+  for (const hold of holdsProbedBy(state, attempt)) setProbe(state, hold, undefined);
 }
 
 /** Notes a grant: of a resource on hold it is the probe. */
-export function openLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
+export function openLeaseProbes(state: SwarmState, lease: SlotLeaseRow, at: Instant): void {
   if (state.holds.resource.size === 0) return;
   for (const resource of lease.needs.keys()) {
     const hold = state.holds.resource.get(resource);
@@ -207,18 +229,15 @@ export function openLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
     assert(isGrantable(state, resource), `resource ${resource} is on hold, and is probed once at a time`);
     const { agent, handle } = lease;
     const attempt = judgingAttempt(state, lease);
-    hold.probe = { agent, handle, ...(attempt === undefined ? {} : { number: attempt.number }) };
-    noteChange(state, hold);
+    const judge = attempt === undefined ? {} : { number: attempt.number };
+    setProbe(state, hold, { agent, handle, ...judge, trustedAt: trustedFrom(at) });
   }
 }
 
 /** Notes a release. A lease that an attempt acquired is judged by the attempt's end. */
 export function closeLeaseProbes(state: SwarmState, lease: SlotLeaseRow): void {
-  for (const hold of holdsProbedByLease(state, lease)) {
-    if (hold.probe?.number !== undefined) continue;
-    hold.probe = undefined;
-    noteChange(state, hold);
-  }
+  for (const hold of holdsProbedByLease(state, lease))
+    if (hold.probe?.number === undefined) setProbe(state, hold, undefined);
 }
 
 /** The name under which an attempt's handler acquires slots. */
@@ -265,5 +284,5 @@ export function isGrantable({ holds }: SwarmState, resource: string): boolean {
   if (holds.resource.size === 0) return true;
   const hold = holds.resource.get(resource);
   if (hold === undefined) return true;
-  return hold.timer === undefined && hold.probe?.handle === undefined;
+  return phaseOf(hold) !== "held" && hold.probe?.handle === undefined;
 }

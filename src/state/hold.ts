@@ -44,12 +44,15 @@ export interface SlotRefusal {
 
 /**
  * What probes whether a hold may end: an attempt, or a slot lease of the resource. An attempt is judged by its end
- * (`number`), with the lease that it acquired (`handle`). Every other lease is judged by its release.
+ * (`number`), with the lease that it acquired (`handle`). Every other lease is judged by its release. A probe that is
+ * not refused for long enough lets the rest run before its end.
  */
 export interface HoldProbe {
   readonly agent: AgentId;
   readonly number?: AssignmentNumber;
   readonly handle?: SlotHandle;
+  /** When the hold ends, if not refused. Absent: the attempt has not begun, or may use a resource without a slot. */
+  readonly trustedAt?: Instant;
 }
 
 /** A refusal without a time. An attempt and the slot that it held may both report one refusal. */

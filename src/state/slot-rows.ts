@@ -129,7 +129,7 @@ export function grantSlot(state: SwarmState, event: EventOf<"SlotGranted">, at: 
   slotLease.grantedAt = at;
   reserveOfSlots(state, slotLease, at);
   startIdleTime(state, slotLease, at);
-  openLeaseProbes(state, slotLease);
+  openLeaseProbes(state, slotLease, at);
   const attempt = slotLease.holder === undefined ? undefined : attemptOf(state, slotLease);
   if (attempt !== undefined) attempt.hasHeldSlots = true;
 }

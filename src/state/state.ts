@@ -395,7 +395,7 @@ export interface HoldRow {
   readonly users: Map<AgentId, Set<Kind>>;
   /** The task whose attempt was the last refused probe. It lets another task make the next probe. */
   setBack: TaskRef | undefined;
-  /** Absent once the hold's time is over. */
+  /** Due at the end of the hold's time, then at the `trustedAt` of the probe, if any. */
   timer: Timer | undefined;
   /** The probe under way. */
   probe: HoldProbe | undefined;

@@ -1,12 +1,14 @@
 // Holds: placed by refused attempts and by operators, probed once when their time is over, and ended by the probe.
 
 import { describe, expect, it } from "vitest";
-import type { ReportedOutcome } from "../../src/core/command.ts";
+import type { Command, ReportedOutcome } from "../../src/core/command.ts";
 import { decodeState } from "../../src/core/snapshot/decode.ts";
 import { encodeState } from "../../src/core/snapshot/encode.ts";
 import { InvariantError } from "../../src/errors.ts";
 import {
+  type AgentId,
   agentId,
+  assignmentNumber,
   attemptNumber,
   incarnation,
   instant,
@@ -43,6 +45,13 @@ function submitted(turns: Turns, ...ids: readonly string[]): void {
 
 function runningAt(turns: Turns, agent: string): string[] {
   return [...turns.agent(agent).open.values()].map(({ task }) => task);
+}
+
+/** The agent says that all its assignments arrived. */
+function confirmAll(turns: Turns, agent: AgentId): Extract<Command, { type: "ReconcileAgent" }> {
+  const { incarnation: session, lastNumber, open } = turns.agent(agent);
+  const held = [...open.values()].map(({ project, task, attempt }) => ({ project, task, attempt }));
+  return { type: "ReconcileAgent", agent, incarnation: session, held, seen: assignmentNumber(lastNumber) };
 }
 
 describe("a refusal with a time", () => {
@@ -94,6 +103,46 @@ describe("a refusal with a time", () => {
     turns.turn(turns.report("t1", done));
     expect(turns.last("HoldEnded")).toMatchObject({ reason: "probed" });
     expect(runningAt(turns, "a1")).toEqual(["t2", "t3"]);
+  });
+
+  it("ends while the probe runs, once the probe was not refused for long enough", () => {
+    const turns = swarmOf({ a1: 3, a2: 1 });
+    submitted(turns, "t1");
+    turns.turn(turns.report("t1", refused({ on: "type", forMs: 3_000 })));
+    submitted(turns, "t2", "t3", "t4");
+    turns.passToDue();
+    const prober = turns.state.holds.type.get("claude")?.probe?.agent ?? agentId("none");
+    expect(turns.all("HoldEnded")).toEqual([]);
+    turns.pass(2_000);
+    turns.turn(confirmAll(turns, prober));
+    const confirmedAt = turns.at;
+    expect(decodeState(encodeState(turns.state)).holds.type.get("claude")?.probe).toMatchObject({
+      agent: prober,
+      trustedAt: confirmedAt + limits.probeTrustedMs,
+    });
+    turns.passToDue();
+    expect(turns.at).toBe(confirmedAt + limits.probeTrustedMs);
+    expect(turns.last("HoldEnded")).toMatchObject({ on: "type", name: "claude", reason: "trusted" });
+    expect([...runningAt(turns, "a1"), ...runningAt(turns, "a2")].toSorted()).toEqual([
+      "t1",
+      "t2",
+      "t3",
+      "t4",
+    ]);
+  });
+
+  it("waits for the end of a probe that was prefetched, which may begin late", () => {
+    const turns = new Turns();
+    turns.turn(join("a1", { maxConcurrent: 1, prefetch: 1, agentType: "claude" }));
+    submitted(turns, "long");
+    turns.turn({ type: "PlaceHold", on: "type", name: "claude", forMs: 1_000 });
+    submitted(turns, "probe");
+    turns.passToDue();
+    turns.turn(confirmAll(turns, agentId("a1")));
+    expect(findHold(turns.state, { on: "type", name: "claude" })).toMatchObject({
+      timer: undefined,
+      probe: { number: 2 },
+    });
   });
 
   it("is renewed by a refused probe", () => {
@@ -330,6 +379,19 @@ describe("a hold on a resource", () => {
     expect(turns.resource("gpt").holdings.size).toBe(0);
     turns.passToDue();
     expect([...turns.resource("gpt").holdings.keys()]).toEqual(["b1 b1-x"]);
+  });
+
+  it("ends while the slots of its probe are held, once the probe was not refused for long enough", () => {
+    const turns = working();
+    turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 900 });
+    turns.turn(acquire("a1-x", "gpt"), acquire("b1-x", "gpt"));
+    turns.passToDue();
+    expect(turns.resource("gpt").holdings.size).toBe(1);
+    const grantedAt = turns.at;
+    turns.passToDue();
+    expect(turns.at).toBe(grantedAt + limits.probeTrustedMs);
+    expect(turns.last("HoldEnded")).toMatchObject({ on: "resource", name: "gpt", reason: "trusted" });
+    expect(turns.resource("gpt").holdings.size).toBe(2);
   });
 
   it("ends when the attempt that probed asks for another slot: it would wait for its own end", () => {

@@ -83,10 +83,11 @@ export class HoldReader {
     if (holdScopes.slice(holdScopes.indexOf(on) + 1).some((later) => this.#state.holds[later].size > 0))
       refuse(`the hold on ${on} ${name} stands too late`);
     const order = fields.optionalWhole("timerOrder", { min: 1 });
-    if (order !== undefined && hold.probe !== undefined)
-      refuse(`${on} ${name} is probed before its hold ends`);
+    const trustedAt = hold.probe?.trustedAt;
+    if (hold.probe !== undefined && (order === undefined) !== (trustedAt === undefined))
+      refuse(`the probe of ${on} ${name} has a timer, or an instant, alone`);
     if (order !== undefined)
-      hold.timer = this.#timers.start({ dueAt: hold.until, order }, { kind: "hold", hold });
+      hold.timer = this.#timers.start({ dueAt: trustedAt ?? hold.until, order }, { kind: "hold", hold });
     addNew(this.#state.holds[on], name, hold, `hold on ${on}`);
   }
 
@@ -134,10 +135,12 @@ export class HoldReader {
     if (number !== undefined) known(agent.open, number, `attempt of ${agent.id}`);
     else if (handle === undefined || findSlotLease(this.#state, agent.id, handle)?.state !== "held")
       refuse(`a hold on ${on} is probed by nothing that runs`);
+    const trustedAt = fields.optionalWhole<Instant>("trustedAt");
     return {
       agent: agent.id,
       ...(handle === undefined ? {} : { handle }),
       ...(number === undefined ? {} : { number }),
+      ...(trustedAt === undefined ? {} : { trustedAt }),
     };
   }
 }

@@ -9,7 +9,7 @@ import { readPolicy } from "./settings.ts";
 import { endedCountFields, ledgerFields, readEndedCounts, readLedger } from "./values.ts";
 
 /** Grows when a reader of the previous version could not restore the same state; older versions are not read. */
-export const snapshotVersion = 12;
+export const snapshotVersion = 13;
 
 export function headerRow(state: SwarmState): Row {
   const { term, leader, leaderTimeoutMs, idx, auditFirstIdx, at, horizonAt, virtualTime } = state;
