@@ -238,6 +238,21 @@ const firstLineRule: Rule = {
   },
 };
 
+const zodRule = fileRule({
+  name: "zod is imported as a namespace",
+  why:
+    "The name `z` of zod holds all of zod, with its messages in fifty languages. The bundler must keep what one file " +
+    "imports so, and every process that uses zod reads 755 KB instead of 206.",
+  mend: 'Write `import * as z from "zod"`; the bundler then keeps only the functions in use.',
+  where: isProduct,
+  checkFile: ({ text, imports }) =>
+    imports.flatMap(({ specifier, typeOnly, line }) =>
+      specifier === "zod" && !typeOnly && !text.split("\n")[line - 1]?.startsWith("import * as ")
+        ? [{ line, found: "imports names of zod" }]
+        : [],
+    ),
+});
+
 const barrels = new Set([...publicNames, "machines/index.ts"]);
 
 const barrelRule = fileRule({
@@ -296,6 +311,7 @@ export const importRules: readonly Rule[] = [
   vendorRule,
   terminalRule,
   firstLineRule,
+  zodRule,
   barrelRule,
   cycleRule,
 ];

@@ -96,6 +96,13 @@ const cases: Readonly<Record<string, Case>> = {
     wrong: [{ "src/client/swarm.ts": 'import colors from "picocolors";' }],
     right: { "src/cli/colors.ts": 'import colors from "picocolors";' },
   },
+  "zod is imported as a namespace": {
+    wrong: [{ "src/cli/doctor.ts": 'import { z } from "zod";' }],
+    right: {
+      "src/cli/doctor.ts": 'import * as z from "zod";',
+      "src/cli/config.ts": 'import type { z } from "zod";',
+    },
+  },
   "the demo's first line waits for no heavy package": {
     wrong: [
       { "src/cli/demo.ts": 'import { Subject } from "rxjs";' },

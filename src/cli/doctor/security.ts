@@ -2,7 +2,7 @@
 // finding is a warning while only this machine reaches the server, and a failure elsewhere. Reads no message: the
 // subscriptions below end as soon as the server has permitted or refused them.
 
-import { z } from "zod";
+import * as z from "zod";
 import type { FoundBroker } from "../../broker/find-broker.ts";
 import { WaggleError } from "../../errors.ts";
 import { NO_PROJECT, swarmId } from "../../ids.ts";
