@@ -38,6 +38,7 @@ import type { CoordinatorView } from "../metrics/gauges.ts";
 import { pause } from "../pause.ts";
 import type { ProcessFigures } from "../process-watch.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
+import { AttemptTokens } from "../requests/attempt-tokens.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
 import type { SwarmState } from "../state/state.ts";
 import type { Subscription, Transport } from "../transport/transport.ts";
@@ -49,7 +50,6 @@ import { FollowedTime, JournalClock } from "./leader/journal-clock.ts";
 import { type CompactionOptions, Leader, type LeaderEnd } from "./leader/leader.ts";
 import type { PendingBatch } from "./leader/writer.ts";
 import { Queries } from "./queries/queries.ts";
-import { AttemptTokens } from "./requests/attempt-tokens.ts";
 import { type TakeLeadDeps, type TakenLead, takeLead } from "./taking-lead/take-lead.ts";
 import { type Timing, timingOf } from "./timing.ts";
 

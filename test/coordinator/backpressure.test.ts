@@ -3,12 +3,12 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemRandom } from "../../src/clock.ts";
-import type { InboxEntry } from "../../src/coordinator/requests/inbox.ts";
-import type { LeaderParts } from "../../src/coordinator/requests/intake.ts";
-import { Router } from "../../src/coordinator/requests/router.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import { encode } from "../../src/protocol/codec.ts";
+import type { InboxEntry } from "../../src/requests/inbox.ts";
+import type { LeaderParts } from "../../src/requests/intake.ts";
+import { Router } from "../../src/requests/router.ts";
 import { emptyState } from "../../src/state/state.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { HeldJournal } from "../support/held-journal.ts";

@@ -2,7 +2,6 @@
 // too, and the answer fits a message.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { explanationOf } from "../../src/coordinator/queries/task-queries.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
@@ -13,6 +12,7 @@ import {
   obstacleSchema,
 } from "../../src/protocol/explain-schemas.ts";
 import { obstacleReasons } from "../../src/scheduling/explain.ts";
+import { explanationOf } from "../../src/views/task-queries.ts";
 import { SwarmFixture } from "../scheduling/swarm-fixture.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";

@@ -2,12 +2,12 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Monitor } from "../../src/coordinator/leader/monitor.ts";
-import { swarmMetricsOf } from "../../src/coordinator/queries/status-rows.ts";
 import { agentId, type Instant, instant, kind, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { EventOf } from "../../src/state/event.ts";
 import type { IneligibleReason } from "../../src/state/receipt.ts";
 import { emptyState } from "../../src/state/state.ts";
+import { swarmMetricsOf } from "../../src/views/status-rows.ts";
 import { keptLog, type LogLine } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { silentLogger, startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";

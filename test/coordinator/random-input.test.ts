@@ -2,10 +2,10 @@
 // remember all pushes and lie about them. The invariants hold, the coordinator lives, and each request is answered.
 
 import { afterEach, expect, it } from "vitest";
-import { statusOf } from "../../src/coordinator/queries/status.ts";
 import { instant } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { AgentPush } from "../../src/protocol/schemas.ts";
+import { statusOf } from "../../src/views/status.ts";
 import { Dice } from "../scheduling/random-swarm.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";

@@ -1,11 +1,11 @@
 // A silent agent may be dead. Long before the leader knows, the agent gets no new assignment.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Presences } from "../../src/coordinator/requests/presence.ts";
 import { agentId, assignmentNumber } from "../../src/ids.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { limits } from "../../src/limits.ts";
 import type { Heartbeat } from "../../src/protocol/schemas.ts";
+import { Presences } from "../../src/requests/presence.ts";
 import { HeldJournal } from "../support/held-journal.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startTestSwarm, subjects, type TestSwarm, type WireAgent } from "../support/swarm.ts";

@@ -1,7 +1,6 @@
 // Full tables: rows in use admit no new row, idle rows are evicted, and agents that left are forgotten for new agents.
 
 import { expect, it } from "vitest";
-import { ContentHasher, taskSpec } from "../../src/coordinator/requests/task-spec.ts";
 import type { Reply } from "../../src/core/command.ts";
 import { checkInvariants } from "../../src/core/invariants.ts";
 import { Turn } from "../../src/core/step.ts";
@@ -18,6 +17,7 @@ import {
   userId,
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import { ContentHasher, taskSpec } from "../../src/requests/task-spec.ts";
 import { emptyState, type SwarmState } from "../../src/state/state.ts";
 
 function turnOf(state: SwarmState): Turn {

@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { getInitialSnapshot, getNextSnapshot } from "xstate";
 import { type AgentSignal, agentMachine, agentStanding, loadSignals } from "../../machines/agent.ts";
-import { standingOf } from "../../src/coordinator/queries/status-rows.ts";
 import type { AgentRow } from "../../src/state/state.ts";
+import { standingOf } from "../../src/views/status-rows.ts";
 
 const slots = 3;
 /** Load by the number of attempts in flight, else a signal. */

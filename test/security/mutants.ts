@@ -23,8 +23,8 @@ interface Mutant {
 
 const grants = "src/state/grant.ts";
 const rules = "src/core/grant-rules.ts";
-const owners = "src/coordinator/requests/inbox-owners.ts";
-const handlers = "src/coordinator/requests/project-handlers.ts";
+const owners = "src/requests/inbox-owners.ts";
+const handlers = "src/requests/project-handlers.ts";
 const admission = "src/core/admission.ts";
 const queries = "src/coordinator/queries/queries.ts";
 const config = "src/auth/server-config.ts";
@@ -86,13 +86,13 @@ const mutants: readonly Mutant[] = [
   { name: "project: weight", file: admission, ...never("weightRange !== undefined"), test: "leader-checks" },
   // --- 1.2 replies
   {
-    ...{ name: "reply: no inbox, requests", file: "src/coordinator/requests/router.ts", test: "replies" },
+    ...{ name: "reply: no inbox, requests", file: "src/requests/router.ts", test: "replies" },
     ...never("reply !== undefined && !isInbox"),
   },
   {
     ...{
       name: "reply: not the asker's, requests",
-      file: "src/coordinator/requests/router.ts",
+      file: "src/requests/router.ts",
       test: "replies",
     },
     ...never("reply !== undefined && !this.#owners"),
@@ -122,7 +122,7 @@ const mutants: readonly Mutant[] = [
     ...never("notify !== undefined"),
   },
   {
-    ...{ name: "reply: notify of waits", file: "src/coordinator/requests/await-handler.ts", test: "replies" },
+    ...{ name: "reply: notify of waits", file: "src/requests/await-handler.ts", test: "replies" },
     ...never("!this.#owners"),
   },
   // --- 1.3 projects
@@ -155,7 +155,7 @@ const mutants: readonly Mutant[] = [
   },
   // --- 1.4 tokens
   {
-    ...{ name: "token: the HMAC", file: "src/coordinator/requests/attempt-tokens.ts", test: "leader-checks" },
+    ...{ name: "token: the HMAC", file: "src/requests/attempt-tokens.ts", test: "leader-checks" },
     ...{ from: "return isRight ?", to: "return true ?" },
   },
   {

@@ -45,7 +45,7 @@ const longest = [
   "test/examples/examples.test.ts",
   "test/journal/nats.test.ts",
   "test/core/snapshot-property.test.ts",
-  "test/coordinator/quick-checks.test.ts",
+  "test/requests/quick-checks.test.ts",
   "test/cli/doctor.test.ts",
   "test/coordinator/journal-flood.test.ts",
   "test/core/turns-property.test.ts",

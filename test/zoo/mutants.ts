@@ -422,7 +422,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "expires-agents-at-fail-over",
     breaks: "An agent not yet heard by a new leader counts as silent for H.",
-    file: "src/coordinator/requests/presence.ts",
+    file: "src/requests/presence.ts",
     edits: [
       {
         find: "const silentMs = now - presence.heardMonotonicMs;",
@@ -437,7 +437,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "loses-agents-too-soon",
     breaks: "After three lost heartbeats an agent and its attempts count as lost.",
-    file: "src/coordinator/requests/presence.ts",
+    file: "src/requests/presence.ts",
     edits: [
       {
         find: "if (silentMs > limits.agentLostMs) {",
@@ -448,7 +448,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "loses-agents-too-late",
     breaks: "A dead agent keeps its attempts for six times H.",
-    file: "src/coordinator/requests/presence.ts",
+    file: "src/requests/presence.ts",
     edits: [
       {
         find: "if (silentMs > limits.agentLostMs) {",
@@ -459,7 +459,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "never-sends-again",
     breaks: "An assignment lost on the wire is never sent again.",
-    file: "src/coordinator/requests/presence.ts",
+    file: "src/requests/presence.ts",
     edits: [
       {
         find: "if (seen >= dueNumber) return [];",
@@ -659,7 +659,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "stalls-what-waits",
     breaks: "A prefetched attempt is revoked as stalled while it waits for capacity, and may start anyway.",
-    file: "src/coordinator/requests/presence.ts",
+    file: "src/requests/presence.ts",
     edits: [
       {
         find: "if (placed > agent.maxConcurrent) break;",
@@ -685,7 +685,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "assigns-to-the-silent",
     breaks: "A long-delayed assignment starts just before its agent is declared lost.",
-    file: "src/coordinator/requests/outbox.ts",
+    file: "src/requests/outbox.ts",
     edits: [
       {
         find: "if (presences.isSilent(agent, incarnation)) return true;",

@@ -23,7 +23,7 @@ import { SegmentLostError } from "../../journal/segment-writer.ts";
 import { limits } from "../../limits.ts";
 import type { StoredBatch } from "../../metrics/coordinator-metrics.ts";
 import { pause } from "../../pause.ts";
-import type { Commit, InboxEntry } from "../requests/inbox.ts";
+import type { Commit, InboxEntry } from "../../requests/inbox.ts";
 import { type TakeLeadDeps, type TakenLead, takeLead } from "../taking-lead/take-lead.ts";
 import type { Timing } from "../timing.ts";
 import { type Held, type HeldBatch, InFlight } from "./in-flight.ts";

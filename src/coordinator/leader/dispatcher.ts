@@ -1,7 +1,7 @@
-// Messages after a commit, in order: effects to agents and clients (requests/outbox.ts), answers to requests, and live
-// events. Live events save followers of the journal polling: one message per batch and subject
-// `event.<project or _>.<noun>.<verb>`, without payloads and results, which stand in the journal alone. Not here: when
-// a batch counts as committed (commits.ts).
+// Messages after a commit, in order: effects to agents and clients (src/requests/outbox.ts), answers to requests, and
+// live events. Live events save followers of the journal polling: one message per batch and subject
+// `event.<project or _>.<noun>.<verb>`, without payloads and results, which stand in the journal alone. Not here: when a
+// batch counts as committed (commits.ts).
 
 import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/effect.ts";
 import type { RecordedEvent } from "../../core/step.ts";
@@ -9,13 +9,13 @@ import type { BatchIndex, Instant } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import type { CoordinatorMetrics } from "../../metrics/coordinator-metrics.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
+import type { AttemptTokens } from "../../requests/attempt-tokens.ts";
+import type { Commit, InboxEntry } from "../../requests/inbox.ts";
+import { Outbox } from "../../requests/outbox.ts";
+import type { Presences } from "../../requests/presence.ts";
 import type { EventType } from "../../state/event.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
-import type { AttemptTokens } from "../requests/attempt-tokens.ts";
-import type { Commit, InboxEntry } from "../requests/inbox.ts";
-import { Outbox } from "../requests/outbox.ts";
-import type { Presences } from "../requests/presence.ts";
 import type { HeldBatch } from "./in-flight.ts";
 import type { Monitor } from "./monitor.ts";
 

@@ -3,9 +3,9 @@
 
 import type { Term } from "../../ids.ts";
 import type { CodedError } from "../../protocol/schemas.ts";
-import { codedError } from "../requests/answers.ts";
-import type { InboxEntry } from "../requests/inbox.ts";
-import type { TransferRequest } from "../requests/intake.ts";
+import { codedError } from "../../requests/answers.ts";
+import type { InboxEntry } from "../../requests/inbox.ts";
+import type { TransferRequest } from "../../requests/intake.ts";
 
 export interface HandOverDeps {
   /** Of this coordinator. */

@@ -4,7 +4,7 @@
 import type { Turn } from "../../core/step.ts";
 import { type BatchIndex, batchIndex, type Instant, type Term } from "../../ids.ts";
 import { type ChainTail, encodeBatch, eventsIn, hashOf } from "../../journal/records.ts";
-import type { Commit, InboxEntry } from "../requests/inbox.ts";
+import type { Commit, InboxEntry } from "../../requests/inbox.ts";
 import type { PendingBatch } from "./writer.ts";
 
 /** A turn with all that leaves after its commit. */

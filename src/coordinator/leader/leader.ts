@@ -14,7 +14,7 @@
 // no client reaches the leader. `end` closes the segment, so that a standby need not wait.
 //
 // Not here: the contents of a turn (turns.ts), periodic work (pulse.ts), messages after a commit (dispatcher.ts),
-// commits and changes of segment (commits.ts), requests (requests/).
+// commits and changes of segment (commits.ts), requests (src/requests).
 
 import type { Logger } from "pino";
 import { AuditReader } from "../../audit/reading/audit-reader.ts";
@@ -32,15 +32,15 @@ import { SegmentWriter } from "../../journal/segment-writer.ts";
 import type { CoordinatorMetrics } from "../../metrics/coordinator-metrics.ts";
 import type { LedView } from "../../metrics/gauges.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
+import type { AttemptTokens } from "../../requests/attempt-tokens.ts";
+import type { Commit, InboxEntry } from "../../requests/inbox.ts";
+import { Presences } from "../../requests/presence.ts";
+import { Router } from "../../requests/router.ts";
 import type { SwarmState } from "../../state/state.ts";
 import { publishingUntil } from "../../transport/publishing-until.ts";
 import type { Transport } from "../../transport/transport.ts";
 import { Compaction, type CompactionDeps, type CompactionStatus } from "../compacting/compaction.ts";
 import type { JournalRoom } from "../journal-room.ts";
-import type { AttemptTokens } from "../requests/attempt-tokens.ts";
-import type { Commit, InboxEntry } from "../requests/inbox.ts";
-import { Presences } from "../requests/presence.ts";
-import { Router } from "../requests/router.ts";
 import type { TakeLeadDeps, TakenLead } from "../taking-lead/take-lead.ts";
 import type { Timing } from "../timing.ts";
 import { Commits } from "./commits.ts";

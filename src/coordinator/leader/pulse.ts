@@ -4,12 +4,12 @@
 
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
+import type { RefusalTally } from "../../requests/intake.ts";
+import type { Presences } from "../../requests/presence.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Transport } from "../../transport/transport.ts";
 import type { Compaction } from "../compacting/compaction.ts";
 import type { JournalRoom } from "../journal-room.ts";
-import type { RefusalTally } from "../requests/intake.ts";
-import type { Presences } from "../requests/presence.ts";
 import type { Timing } from "../timing.ts";
 import type { Commits } from "./commits.ts";
 import type { Isolation } from "./isolation.ts";

@@ -8,11 +8,11 @@ import { check, decode, encode, invalid } from "../../protocol/codec.ts";
 import { heldLogsSchema, logQuerySchema } from "../../protocol/log-schemas.ts";
 import { type CodedError, projectIdSchema } from "../../protocol/schemas.ts";
 import type { Subjects } from "../../protocol/subjects.ts";
+import type { AgentName } from "../../requests/agent-gate.ts";
+import { codedError } from "../../requests/answers.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
-import type { AgentName } from "../requests/agent-gate.ts";
-import { codedError } from "../requests/answers.ts";
-import { taskNamed } from "./task-queries.ts";
+import { taskNamed } from "../../views/task-queries.ts";
 
 export interface AgentLogsDeps {
   readonly subjects: Subjects;

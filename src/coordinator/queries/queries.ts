@@ -36,19 +36,20 @@ import {
 import { settingsQuerySchema } from "../../protocol/settings-schemas.ts";
 import { isInbox, type Subjects } from "../../protocol/subjects.ts";
 import { tasksQuerySchema } from "../../protocol/task-list-schemas.ts";
+import { backpressure, codedError, sendFitting } from "../../requests/answers.ts";
+import { InboxOwners } from "../../requests/inbox-owners.ts";
 import type { SwarmState } from "../../state/state.ts";
 import type { Message, Transport } from "../../transport/transport.ts";
+import { settingsOf } from "../../views/settings-view.ts";
+import { slotWaitsOf } from "../../views/slot-queries.ts";
+import { statusOf } from "../../views/status.ts";
+import { explanationOf, taskNamed, taskStatusOf } from "../../views/task-queries.ts";
+import { placeIn, type TaskPage, type TaskQuery, TaskScans } from "../../views/task-scan.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { Leader } from "../leader/leader.ts";
-import { backpressure, codedError, sendFitting } from "../requests/answers.ts";
-import { InboxOwners } from "../requests/inbox-owners.ts";
 import { AgentLogs } from "./agent-logs.ts";
 import { JournalRecords } from "./journal-records.ts";
-import { settingsOf } from "./settings-view.ts";
-import { slotWaitsOf } from "./slot-queries.ts";
-import { statusOf } from "./status.ts";
-import { explanationOf, taskNamed, taskStatusOf } from "./task-queries.ts";
-import { placeIn, type TaskPage, type TaskQuery, TaskScans } from "./task-scan.ts";
+import { observedBy } from "./observed.ts";
 
 export interface QueriesDeps {
   readonly swarm: SwarmId;
@@ -269,16 +270,17 @@ export class Queries {
         bytesMax: this.#deps.transport.maxPayloadBytes,
         ...(query.value.rows === undefined ? {} : { page: query.value.rows }),
         ...(project === NO_PROJECT ? {} : { project }),
-        ...(leader === undefined ? {} : this.#seenBy(leader)),
+        ...(leader === undefined ? {} : this.#seenBy(leader, project)),
         journal: this.#journalStatus(leader),
         counters: leader?.router.intake.counters ?? {},
       }),
     );
   }
 
-  #seenBy({ presences, monitor, timings }: Leader) {
-    const process = this.#deps.processFigures?.();
-    return { presences, observed: { monitor, timings, process }, standbys: this.#deps.standbys() };
+  #seenBy({ presences, monitor, timings }: Leader, project: ProjectId) {
+    const seen = { presences, standbys: this.#deps.standbys() };
+    if (project !== NO_PROJECT) return seen;
+    return { ...seen, observed: observedBy({ monitor, timings, process: this.#deps.processFigures?.() }) };
   }
 
   /** Journal time. A standby uses its wall clock. */

@@ -5,8 +5,8 @@
 // without a reply subject, or with a reply subject outside of all inboxes, is dropped and counted. So is a message
 // whose reply subject is not the sender's, where security is strict.
 
-import { isInbox } from "../../protocol/subjects.ts";
-import type { Message, Subscription } from "../../transport/transport.ts";
+import { isInbox } from "../protocol/subjects.ts";
+import type { Message, Subscription } from "../transport/transport.ts";
 import { AgentHandlers } from "./agent-handlers.ts";
 import { codedError } from "./answers.ts";
 import { InboxOwners } from "./inbox-owners.ts";

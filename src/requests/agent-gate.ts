@@ -1,11 +1,11 @@
 // Rate limits for the messages of agents: one token bucket per agent and sort of message. The limits are above the
 // traffic of the protocol. A surplus message costs the leader a look at its subject, a surplus request also a refusal.
 
-import type { Clock } from "../../clock.ts";
-import type { AgentId, GroupId } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import type { AgentVerb } from "../../protocol/subjects.ts";
-import { type AgentRow, placesOf } from "../../state/state.ts";
+import type { Clock } from "../clock.ts";
+import type { AgentId, GroupId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { AgentVerb } from "../protocol/subjects.ts";
+import { type AgentRow, placesOf } from "../state/state.ts";
 
 interface Bucket {
   /** Messages left. */

@@ -7,22 +7,22 @@
 // Bounded: requests are carried out in order, and a limited number waits. A request is carried out in parts. Only the
 // payloads of one part are held.
 
-import type { Command, Reply } from "../../core/command.ts";
-import { toRetry } from "../../core/decide.ts";
-import { JournalDamagedError, MissingRecordsError } from "../../errors.ts";
-import type { Instant, ProjectId } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import { decode } from "../../protocol/codec.ts";
+import type { Command, Reply } from "../core/command.ts";
+import { toRetry } from "../core/decide.ts";
+import { JournalDamagedError, MissingRecordsError } from "../errors.ts";
+import type { Instant, ProjectId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { decode } from "../protocol/codec.ts";
 import {
   type CodedError,
   type RetryAnswer,
   retryItemSchema,
   retryRequestSchema,
-} from "../../protocol/schemas.ts";
-import type { EndedTask } from "../../state/ended-task.ts";
-import type { TaskSpec } from "../../state/event.ts";
-import type { SwarmState } from "../../state/state.ts";
-import type { Message } from "../../transport/transport.ts";
+} from "../protocol/schemas.ts";
+import type { EndedTask } from "../state/ended-task.ts";
+import type { TaskSpec } from "../state/event.ts";
+import type { SwarmState } from "../state/state.ts";
+import type { Message } from "../transport/transport.ts";
 import { backpressure, codedError, retryAnswer } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
 import type { Intake, LeaderParts } from "./intake.ts";

@@ -1,8 +1,8 @@
 // Answers `settings`: all settings, or the settings of one name, as many as fit a message.
 
-import type { ProjectId } from "../../ids.ts";
-import type { SettingsResponse } from "../../protocol/settings-schemas.ts";
-import { alphaSettingsAt } from "../../scheduling/slot-planner.ts";
+import type { ProjectId } from "../ids.ts";
+import type { SettingsResponse } from "../protocol/settings-schemas.ts";
+import { alphaSettingsAt } from "../scheduling/slot-planner.ts";
 import {
   defaultKindSettings,
   defaultProjectSettings,
@@ -10,7 +10,7 @@ import {
   type ProjectRow,
   type ResourceRow,
   type SwarmState,
-} from "../../state/state.ts";
+} from "../state/state.ts";
 import { rowsWithin } from "./fitting.ts";
 
 export interface SettingsSources {

@@ -2,10 +2,10 @@
 // setting. Not here: the meaning of settings (core/).
 
 import type { z } from "zod";
-import type { Command, Reply } from "../../core/command.ts";
-import type { RatePatch } from "../../core/settings-patch.ts";
-import { type Decoded, decode, invalid } from "../../protocol/codec.ts";
-import { agentRequestSchema, transferRequestSchema } from "../../protocol/schemas.ts";
+import type { Command, Reply } from "../core/command.ts";
+import type { RatePatch } from "../core/settings-patch.ts";
+import { type Decoded, decode, invalid } from "../protocol/codec.ts";
+import { agentRequestSchema, transferRequestSchema } from "../protocol/schemas.ts";
 import {
   grantRequestSchema,
   holdRequestSchema,
@@ -16,10 +16,10 @@ import {
   rateRequestSchema,
   resourceRequestSchema,
   unholdRequestSchema,
-} from "../../protocol/settings-schemas.ts";
-import { isOperatorVerb, type OperatorVerb } from "../../protocol/subjects.ts";
-import type { Grant } from "../../state/grant.ts";
-import type { Message } from "../../transport/transport.ts";
+} from "../protocol/settings-schemas.ts";
+import { isOperatorVerb, type OperatorVerb } from "../protocol/subjects.ts";
+import type { Grant } from "../state/grant.ts";
+import type { Message } from "../transport/transport.ts";
 import { codedError, unknownProject } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
 import type { Intake, LeaderParts } from "./intake.ts";

@@ -6,13 +6,13 @@
 // tasks runs over a `Map`, which allows changes. The walk of ended tasks goes from the newest to the oldest
 // (state/ended-tasks.ts).
 
-import type { Clock } from "../../clock.ts";
-import type { Instant } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import type { ListedTask, TaskFilter, TaskSort } from "../../protocol/task-list-schemas.ts";
-import { EndedView } from "../../state/ended-page.ts";
-import type { EndedTask } from "../../state/ended-task.ts";
-import type { SwarmState, TaskRow, TaskState } from "../../state/state.ts";
+import type { Clock } from "../clock.ts";
+import type { Instant } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { ListedTask, TaskFilter, TaskSort } from "../protocol/task-list-schemas.ts";
+import { EndedView } from "../state/ended-page.ts";
+import type { EndedTask } from "../state/ended-task.ts";
+import type { SwarmState, TaskRow, TaskState } from "../state/state.ts";
 import { rowsWithin } from "./fitting.ts";
 
 /** Position in an order: by rank, then by key, then by sequence, which is unique. */

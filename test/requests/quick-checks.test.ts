@@ -4,15 +4,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
-import {
-  isPlainHeartbeat,
-  isProgress,
-  isRightAwaitRequest,
-  isRightResultRequest,
-  isRightSubmitRequest,
-  readMessage,
-  readToken,
-} from "../../src/coordinator/requests/quick-checks.ts";
 import { limits } from "../../src/limits.ts";
 import {
   agentIdSchema,
@@ -25,6 +16,15 @@ import {
   taskIdSchema,
   taskInputSchema,
 } from "../../src/protocol/schemas.ts";
+import {
+  isPlainHeartbeat,
+  isProgress,
+  isRightAwaitRequest,
+  isRightResultRequest,
+  isRightSubmitRequest,
+  readMessage,
+  readToken,
+} from "../../src/requests/quick-checks.ts";
 import { Mutator } from "../support/mutator.ts";
 
 /** Of each sort. */

@@ -4,7 +4,7 @@
 // new leader with the same key derives the same tokens.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { type Token, token as tokenNamed } from "../../ids.ts";
+import { type Token, token as tokenNamed } from "../ids.ts";
 
 /** An attempt, as its token names it. */
 export interface NamedByToken {

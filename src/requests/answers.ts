@@ -1,12 +1,12 @@
 // From the core's replies to the answers on the wire. Every refusal is worded here.
 
-import { assert, unreachable } from "../../assert.ts";
-import { duration } from "../../audit/describe.ts";
-import type { BudgetRefusal, QueueRefusal, Reply } from "../../core/command.ts";
-import type { WaggleErrorCode } from "../../errors.ts";
-import { NO_GROUP } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import { encode } from "../../protocol/codec.ts";
+import { assert, unreachable } from "../assert.ts";
+import { duration } from "../audit/describe.ts";
+import type { BudgetRefusal, QueueRefusal, Reply } from "../core/command.ts";
+import type { WaggleErrorCode } from "../errors.ts";
+import { NO_GROUP } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { encode } from "../protocol/codec.ts";
 import type {
   CancelAnswer,
   CodedError,
@@ -15,10 +15,10 @@ import type {
   RetryAnswer,
   RevokeAnswer,
   SubmitAnswer,
-} from "../../protocol/schemas.ts";
-import type { EstimateSource } from "../../state/estimate.ts";
-import type { GrantField } from "../../state/grant.ts";
-import type { Transport } from "../../transport/transport.ts";
+} from "../protocol/schemas.ts";
+import type { EstimateSource } from "../state/estimate.ts";
+import type { GrantField } from "../state/grant.ts";
+import type { Transport } from "../transport/transport.ts";
 import type { Commit } from "./inbox.ts";
 import { Items } from "./items.ts";
 

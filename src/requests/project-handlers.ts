@@ -1,10 +1,10 @@
 // Handlers of `project.<p>.submit`, `.cancel`, `.revoke`, `.reschedule`, `.set`, `.pause` and `.resume`. `retry` and
 // `await` have files of their own (retry-handler.ts, await-handler.ts).
 
-import type { Random } from "../../clock.ts";
-import type { Command, Reply } from "../../core/command.ts";
-import { NO_PROJECT, type ProjectId, taskId } from "../../ids.ts";
-import { decode, invalid } from "../../protocol/codec.ts";
+import type { Random } from "../clock.ts";
+import type { Command, Reply } from "../core/command.ts";
+import { NO_PROJECT, type ProjectId, taskId } from "../ids.ts";
+import { decode, invalid } from "../protocol/codec.ts";
 import {
   type CodedError,
   cancelItemSchema,
@@ -16,10 +16,10 @@ import {
   revokeRequestSchema,
   submitRequestSchema,
   taskInputSchema,
-} from "../../protocol/schemas.ts";
-import { ownerPauseRequestSchema, ownerSetRequestSchema } from "../../protocol/settings-schemas.ts";
-import type { SwarmState } from "../../state/state.ts";
-import type { Message } from "../../transport/transport.ts";
+} from "../protocol/schemas.ts";
+import { ownerPauseRequestSchema, ownerSetRequestSchema } from "../protocol/settings-schemas.ts";
+import type { SwarmState } from "../state/state.ts";
+import type { Message } from "../transport/transport.ts";
 import {
   answersJson,
   cancelAnswer,

@@ -2,8 +2,8 @@
 // stands in no event, query or page of the journal. A new leader with the key derives the same tokens.
 
 import { expect, it } from "vitest";
-import { AttemptTokens } from "../../src/coordinator/requests/attempt-tokens.ts";
 import { token } from "../../src/ids.ts";
+import { AttemptTokens } from "../../src/requests/attempt-tokens.ts";
 import { startTestSwarm, subjects } from "../support/swarm.ts";
 import { WireTap } from "../support/wire-tap.ts";
 

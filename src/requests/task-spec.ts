@@ -1,12 +1,12 @@
 // The complete, immutable specification of a submitted task, and its content hash.
 
 import { hash } from "node:crypto";
-import { type ProjectId, type TaskId, userId } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import type { TaskInput } from "../../protocol/schemas.ts";
-import type { Attributes, TaskSpec } from "../../state/event.ts";
-import { isSameNeeds, needsOf } from "../../state/needs.ts";
-import type { ProjectSettings, Range } from "../../state/settings.ts";
+import { type ProjectId, type TaskId, userId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { TaskInput } from "../protocol/schemas.ts";
+import type { Attributes, TaskSpec } from "../state/event.ts";
+import { isSameNeeds, needsOf } from "../state/needs.ts";
+import type { ProjectSettings, Range } from "../state/settings.ts";
 
 const DEFAULT_USER = userId("default");
 const DEFAULT_PRIORITY = 100;

@@ -1,9 +1,9 @@
 // The queue of the coordinator: requests wait here for a turn, in order. The leader bounds it together with the
 // entries that wait for a commit (turns.ts).
 
-import type { Command, Reply } from "../../core/command.ts";
-import type { BatchIndex, Term } from "../../ids.ts";
-import type { SwarmState } from "../../state/state.ts";
+import type { Command, Reply } from "../core/command.ts";
+import type { BatchIndex, Term } from "../ids.ts";
+import type { SwarmState } from "../state/state.ts";
 
 /** Up to where the journal is committed when an answer leaves. */
 export interface Commit {

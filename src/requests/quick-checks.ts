@@ -1,6 +1,6 @@
 // Checks by hand of the messages that reach a leader with each task and each heartbeat: several times as fast as the
 // schemas. `true` proves that the schema accepts the message as it is. `false` proves nothing: the schema decides, and
-// words the error (test/coordinator/quick-checks.test.ts). An unknown field is left to the schema, which drops it. So a
+// words the error (test/requests/quick-checks.test.ts). An unknown field is left to the schema, which drops it. So a
 // right message is never nested deeply.
 
 import type { z } from "zod";
@@ -11,10 +11,10 @@ import {
   NAME_PATTERN,
   SUBJECT_TOKEN_PATTERN,
   type TaskId,
-} from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import { check, type Decoded, decode } from "../../protocol/codec.ts";
-import { isRecord, type QuickCheck, readQuickly } from "../../protocol/quick-checks.ts";
+} from "../ids.ts";
+import { limits } from "../limits.ts";
+import { check, type Decoded, decode } from "../protocol/codec.ts";
+import { isRecord, type QuickCheck, readQuickly } from "../protocol/quick-checks.ts";
 import {
   areAttributesShort,
   areNeedsShort,
@@ -33,7 +33,7 @@ import {
   type TaskInput,
   TRACEPARENT_PATTERN,
   TRACESTATE_PATTERN,
-} from "../../protocol/schemas.ts";
+} from "../protocol/schemas.ts";
 
 /** Reads a message by its quick check, or else by its schema. */
 export function readMessage<Value>(

@@ -2,10 +2,10 @@
 // leave as one message. Here too: the clients that await tasks. Not here: answers (inbox.ts) and live events
 // (leader/dispatcher.ts).
 
-import { outcomeOf } from "../../audit/reading/audit-reader.ts";
-import type { Effect } from "../../core/effect.ts";
-import type { BeyondGrant } from "../../core/grant-rules.ts";
-import { JsonWriter } from "../../core/json-writer.ts";
+import { outcomeOf } from "../audit/reading/audit-reader.ts";
+import type { Effect } from "../core/effect.ts";
+import type { BeyondGrant } from "../core/grant-rules.ts";
+import { JsonWriter } from "../core/json-writer.ts";
 import {
   type AgentId,
   type GroupId,
@@ -14,14 +14,14 @@ import {
   type ProjectId,
   type TaskId,
   type TaskRef,
-} from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import { encode } from "../../protocol/codec.ts";
-import { assignPushJson, donePushJson } from "../../protocol/push-json.ts";
-import type { Assignment, CodedError, Outcome } from "../../protocol/schemas.ts";
-import { doneSubject, type Subjects } from "../../protocol/subjects.ts";
-import type { SlotEnding, SwarmState } from "../../state/state.ts";
-import type { Transport } from "../../transport/transport.ts";
+} from "../ids.ts";
+import { limits } from "../limits.ts";
+import { encode } from "../protocol/codec.ts";
+import { assignPushJson, donePushJson } from "../protocol/push-json.ts";
+import type { Assignment, CodedError, Outcome } from "../protocol/schemas.ts";
+import { doneSubject, type Subjects } from "../protocol/subjects.ts";
+import type { SlotEnding, SwarmState } from "../state/state.ts";
+import type { Transport } from "../transport/transport.ts";
 import { beyondGrant } from "./answers.ts";
 import type { AttemptTokens } from "./attempt-tokens.ts";
 import type { Commit } from "./inbox.ts";

@@ -1,13 +1,13 @@
 // The answer to `query.slots`: the requests that wait for a resource, in the order of this moment.
 
-import { type AgentId, type Instant, instant, type ResourceName, type SlotHandle } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import type { SlotStanding, SlotWaitsResponse } from "../../protocol/explain-schemas.ts";
-import { rankWaiters } from "../../scheduling/explain-slots.ts";
-import { alphaSettingsAt } from "../../scheduling/slot-planner.ts";
-import { nearMisses } from "../../state/near-miss.ts";
-import type { SwarmState } from "../../state/state.ts";
+import { type AgentId, type Instant, instant, type ResourceName, type SlotHandle } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { SlotStanding, SlotWaitsResponse } from "../protocol/explain-schemas.ts";
 import { codedError } from "../requests/answers.ts";
+import { rankWaiters } from "../scheduling/explain-slots.ts";
+import { alphaSettingsAt } from "../scheduling/slot-planner.ts";
+import { nearMisses } from "../state/near-miss.ts";
+import type { SwarmState } from "../state/state.ts";
 import { rowsWithin } from "./fitting.ts";
 
 export interface SlotQuestion {

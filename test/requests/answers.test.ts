@@ -1,10 +1,10 @@
 // The wording of refusals for want of room: whose bound, how full, which tasks count, and a remedy.
 
 import { describe, expect, it } from "vitest";
-import { submitAnswer } from "../../src/coordinator/requests/answers.ts";
 import type { QueueRefusal } from "../../src/core/command.ts";
 import { projectId, userId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
+import { submitAnswer } from "../../src/requests/answers.ts";
 
 const refused: Omit<QueueRefusal, "reason"> = {
   kind: "refused",

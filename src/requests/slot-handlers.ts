@@ -1,22 +1,22 @@
 // Handlers of `agent.<g>.<a>.acquire`, `.touch` and `.release`: from a message to a command, and from a reply to an
 // answer. Not here: decisions (core/decide-slot.ts), and pushes (outbox.ts).
 
-import { counted } from "../../audit/describe.ts";
-import type { Command, CommandOf, Reply, ReportedSlotRefusal } from "../../core/command.ts";
-import { headOf } from "../../cut-text.ts";
-import type { AgentId, Incarnation } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import { decode } from "../../protocol/codec.ts";
-import type { CodedError } from "../../protocol/schemas.ts";
+import { counted } from "../audit/describe.ts";
+import type { Command, CommandOf, Reply, ReportedSlotRefusal } from "../core/command.ts";
+import { headOf } from "../cut-text.ts";
+import type { AgentId, Incarnation } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { decode } from "../protocol/codec.ts";
+import type { CodedError } from "../protocol/schemas.ts";
 import {
   type AcquireResponse,
   acquireRequestSchema,
   releaseRequestSchema,
   type SlotRefusalClaim,
   touchRequestSchema,
-} from "../../protocol/slot-schemas.ts";
-import { thousandthsPerWeight } from "../../state/weight.ts";
-import type { Message } from "../../transport/transport.ts";
+} from "../protocol/slot-schemas.ts";
+import { thousandthsPerWeight } from "../state/weight.ts";
+import type { Message } from "../transport/transport.ts";
 import {
   beyondGrant,
   budgetExceeded,

@@ -3,13 +3,13 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/clock.ts";
-import { scanTasks, type TaskQuery, TaskScans } from "../../src/coordinator/queries/task-scan.ts";
 import { instant, projectId, taskId } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import { taskSorts } from "../../src/protocol/task-list-schemas.ts";
 import { AgedMap } from "../../src/state/aged-map.ts";
 import type { EndedTask } from "../../src/state/ended-task.ts";
 import type { SwarmState } from "../../src/state/state.ts";
+import { scanTasks, type TaskQuery, TaskScans } from "../../src/views/task-scan.ts";
 import { submit, Turns } from "../support/turns.ts";
 
 /** Ended tasks that count reads of their position in the order. */

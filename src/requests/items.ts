@@ -1,6 +1,6 @@
 // The items of a request, checked one by one: a wrong item is answered with its error, and its neighbours are decided.
 
-import type { CodedError } from "../../protocol/schemas.ts";
+import type { CodedError } from "../protocol/schemas.ts";
 
 const nothingWrong: ReadonlyMap<number, CodedError> = new Map();
 

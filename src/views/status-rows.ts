@@ -1,24 +1,24 @@
 // Rows of `status`: agents, resources, budgets, rates, and the swarm's metrics. No decision reads them. Not here: the
 // choice of rows that fit the answer (status.ts).
 
-import type { AgentStanding } from "../../../machines/agent.ts";
-import { headOf } from "../../cut-text.ts";
-import { type Instant, type Kind, NO_GROUP } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import type { ProcessFigures } from "../../process-watch.ts";
-import type { HoldStatus, StatusResponse } from "../../protocol/schemas.ts";
-import type { ResourceStatus } from "../../protocol/slot-schemas.ts";
-import { collectSwarmMetrics, type SwarmMetrics, type VaporaAgent } from "../../scheduling/exact/vapora.ts";
-import { rateOpensAt, rateReserved } from "../../scheduling/gates.ts";
-import { lastHoldOn } from "../../scheduling/hold.ts";
-import { rounded } from "../../scheduling/rounded.ts";
-import { alphaAt, alphaSettingsAt, tokensReasonOf } from "../../scheduling/slot-planner.ts";
-import { holdScopes } from "../../state/hold.ts";
-import { attemptOf, findHold, phaseOf } from "../../state/hold-rows.ts";
-import { usedOf, usedReturns } from "../../state/rate.ts";
-import { returnsOf, totalAt } from "../../state/rolling-window.ts";
-import type { BudgetSettings } from "../../state/settings.ts";
-import { utilisationOf } from "../../state/slot-rows.ts";
+import type { AgentStanding } from "../../machines/agent.ts";
+import { headOf } from "../cut-text.ts";
+import { type Instant, type Kind, NO_GROUP } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { HoldStatus, StatusResponse } from "../protocol/schemas.ts";
+import type { ResourceStatus } from "../protocol/slot-schemas.ts";
+import type { Presences } from "../requests/presence.ts";
+import { collectSwarmMetrics, type SwarmMetrics, type VaporaAgent } from "../scheduling/exact/vapora.ts";
+import { rateOpensAt, rateReserved } from "../scheduling/gates.ts";
+import { lastHoldOn } from "../scheduling/hold.ts";
+import { rounded } from "../scheduling/rounded.ts";
+import { alphaAt, alphaSettingsAt, tokensReasonOf } from "../scheduling/slot-planner.ts";
+import { holdScopes } from "../state/hold.ts";
+import { attemptOf, findHold, phaseOf } from "../state/hold-rows.ts";
+import { usedOf, usedReturns } from "../state/rate.ts";
+import { returnsOf, totalAt } from "../state/rolling-window.ts";
+import type { BudgetSettings } from "../state/settings.ts";
+import { utilisationOf } from "../state/slot-rows.ts";
 import {
   type AgentRow,
   type HoldRow,
@@ -28,12 +28,9 @@ import {
   type SlotLeaseRow,
   type SwarmState,
   type TokenLedger,
-} from "../../state/state.ts";
-import { type Expectation, expectationOf, latencyMsOf, successRate } from "../../state/success-rate.ts";
-import { thousandthsPerWeight } from "../../state/weight.ts";
-import type { Monitor } from "../leader/monitor.ts";
-import type { TimingSummary, Timings } from "../leader/timings.ts";
-import type { Presences } from "../requests/presence.ts";
+} from "../state/state.ts";
+import { type Expectation, expectationOf, latencyMsOf, successRate } from "../state/success-rate.ts";
+import { thousandthsPerWeight } from "../state/weight.ts";
 
 type AgentStatus = StatusResponse["agents"][number];
 
@@ -223,8 +220,6 @@ export function* rateStatusesOf(state: SwarmState, at: Instant): Generator<RateS
 
 // --- the swarm ------------------------------------------------------------------------------------
 
-type Observed = NonNullable<StatusResponse["observed"]>;
-
 /** VAPORA's seven metrics over all agents for tasks. As in the document, offline agents count as idle, and in the
  *  means. */
 export function swarmMetricsOf(state: SwarmState): SwarmMetrics {
@@ -253,39 +248,4 @@ function meanRate(row: AgentRow, expectation: (kind: Kind) => Expectation, at: I
   let total = 0;
   for (const kind of row.kinds) total += successRate(row.recordByKind.get(kind), expectation(kind), at);
   return total / row.kinds.size;
-}
-
-export interface ObservedSources {
-  readonly monitor: Monitor;
-  readonly timings: Timings;
-  /** Undefined: nobody watches the process. */
-  readonly process: ProcessFigures | undefined;
-}
-
-/** The leader's findings, as many as `status` shows. */
-export function observedBy({ monitor, timings, process }: ObservedSources): Observed {
-  return {
-    windowMs: limits.bottleneckWindowMs,
-    bottlenecks: monitor.bottlenecks().slice(0, limits.bottlenecksShownMax).map(withRoundedShare),
-    concentration: monitor.alerts().slice(0, limits.concentrationAlertsShownMax).map(withRoundedShare),
-    soleAgents: monitor.soleAgents().slice(0, limits.concentrationAlertsShownMax),
-    timings: timingsOf(timings),
-    ...(process === undefined ? {} : { process }),
-  };
-}
-
-function timingsOf({ turns, appends }: Timings): NonNullable<Observed["timings"]> {
-  return {
-    windowMs: limits.timingsWindowMs,
-    ...(turns === undefined ? {} : { decision: withRoundedMs(turns) }),
-    ...(appends === undefined ? {} : { append: withRoundedMs(appends) }),
-  };
-}
-
-function withRoundedMs({ count, p50, p99, max }: TimingSummary): TimingSummary {
-  return { count, p50: rounded(p50), p99: rounded(p99), max: rounded(max) };
-}
-
-function withRoundedShare<Row extends { readonly share: number }>(row: Row): Row {
-  return { ...row, share: rounded(row.share) };
 }

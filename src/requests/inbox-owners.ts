@@ -3,9 +3,9 @@
 // inbox could otherwise be flooded with answers. Questions about the whole swarm, and operators, are permitted by
 // subject.
 
-import { NO_PROJECT } from "../../ids.ts";
-import type { CodedError } from "../../protocol/schemas.ts";
-import type { SwarmState } from "../../state/state.ts";
+import { NO_PROJECT } from "../ids.ts";
+import type { CodedError } from "../protocol/schemas.ts";
+import type { SwarmState } from "../state/state.ts";
 import { codedError } from "./answers.ts";
 
 export class InboxOwners {

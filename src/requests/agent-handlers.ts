@@ -2,14 +2,14 @@
 // message is counted first against the agent's limits (agent-gate.ts), and shows that its agent lives (presence.ts).
 // Every decision is left to the turn (core/decide-agent.ts).
 
-import type { Command, Reply, ReportedRefusal } from "../../core/command.ts";
-import { type Effect, sentAgain } from "../../core/effect.ts";
-import { type BeyondGrant, refusalOfReturn } from "../../core/grant-rules.ts";
-import { headOf } from "../../cut-text.ts";
-import { type AgentId, type AssignmentNumber, type GroupId, type Incarnation, NO_GROUP } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import { decode, encode, invalid } from "../../protocol/codec.ts";
-import { readQuickly } from "../../protocol/quick-checks.ts";
+import type { Command, Reply, ReportedRefusal } from "../core/command.ts";
+import { type Effect, sentAgain } from "../core/effect.ts";
+import { type BeyondGrant, refusalOfReturn } from "../core/grant-rules.ts";
+import { headOf } from "../cut-text.ts";
+import { type AgentId, type AssignmentNumber, type GroupId, type Incarnation, NO_GROUP } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { decode, encode, invalid } from "../protocol/codec.ts";
+import { readQuickly } from "../protocol/quick-checks.ts";
 import {
   agentIdSchema,
   type CodedError,
@@ -25,10 +25,10 @@ import {
   type ResultReport,
   resultRequestSchema,
   resultSchema,
-} from "../../protocol/schemas.ts";
-import { chunkSubject, progressSubject } from "../../protocol/subjects.ts";
-import type { SwarmState } from "../../state/state.ts";
-import type { Message } from "../../transport/transport.ts";
+} from "../protocol/schemas.ts";
+import { chunkSubject, progressSubject } from "../protocol/subjects.ts";
+import type { SwarmState } from "../state/state.ts";
+import type { Message } from "../transport/transport.ts";
 import { AgentGate, type AgentName, type MessageSort, sortByVerb } from "./agent-gate.ts";
 import { backpressure, joinAnswer, otherGroup, resultAnswersJson, sendFitting } from "./answers.ts";
 import type { Commit } from "./inbox.ts";

@@ -2,22 +2,17 @@
 // query means a task of the project. In the swarm's subject (`_`) it means the task of the only project with such an
 // id.
 
-import { type Instant, instant, NO_PROJECT, type ProjectId, type TaskId, type TaskRef } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import type { Decoded } from "../../protocol/codec.ts";
-import type {
-  ExplainedTask,
-  ExplainResponse,
-  TaskObstacle,
-  TaskWait,
-} from "../../protocol/explain-schemas.ts";
-import type { TaskStatus } from "../../protocol/schemas.ts";
-import { explainWait, type JournalFacts, type Obstacle } from "../../scheduling/explain.ts";
-import { preferredAgent } from "../../state/affinity-rows.ts";
-import type { Needs } from "../../state/needs.ts";
-import { slotsAwaitedBy } from "../../state/slot-rows.ts";
-import type { SwarmState, TaskRow } from "../../state/state.ts";
+import { type Instant, instant, NO_PROJECT, type ProjectId, type TaskId, type TaskRef } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { Decoded } from "../protocol/codec.ts";
+import type { ExplainedTask, ExplainResponse, TaskObstacle, TaskWait } from "../protocol/explain-schemas.ts";
+import type { TaskStatus } from "../protocol/schemas.ts";
 import { codedError, notYetRead, unknownTask } from "../requests/answers.ts";
+import { explainWait, type JournalFacts, type Obstacle } from "../scheduling/explain.ts";
+import { preferredAgent } from "../state/affinity-rows.ts";
+import type { Needs } from "../state/needs.ts";
+import { slotsAwaitedBy } from "../state/slot-rows.ts";
+import type { SwarmState, TaskRow } from "../state/state.ts";
 import { rowsWithin } from "./fitting.ts";
 import { attributesIn } from "./task-scan.ts";
 

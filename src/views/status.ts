@@ -1,11 +1,12 @@
 // Answers `status` from one look at the state: the most important rows of each table, as many as fit a message. Not
 // here: the contents of a row (status-rows.ts).
 
-import { assert } from "../../assert.ts";
-import { type Instant, instant, type ProjectId } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import { type StatusResponse, type StatusTable, statusTables } from "../../protocol/schemas.ts";
-import { meetsNeeds } from "../../state/needs.ts";
+import { assert } from "../assert.ts";
+import { type Instant, instant, type ProjectId } from "../ids.ts";
+import { limits } from "../limits.ts";
+import { type StatusResponse, type StatusTable, statusTables } from "../protocol/schemas.ts";
+import type { Presences } from "../requests/presence.ts";
+import { meetsNeeds } from "../state/needs.ts";
 import {
   type AgentRow,
   emptyCounts,
@@ -14,15 +15,12 @@ import {
   type TaskCounts,
   type TaskQueue,
   type UserRow,
-} from "../../state/state.ts";
-import type { Presences } from "../requests/presence.ts";
+} from "../state/state.ts";
 import { mostWithin, rowsWithin } from "./fitting.ts";
 import {
   agentStatusOf,
   budgetStatusOf,
   holdStatusesOf,
-  type ObservedSources,
-  observedBy,
   rateStatusesOf,
   resourceStatuses,
   swarmMetricsOf,
@@ -41,8 +39,8 @@ export interface StatusSources {
   /** Ids of the standbys. Absent on a standby, like the next two. */
   readonly standbys?: readonly string[];
   readonly presences?: Presences;
-  /** The leader's observations. */
-  readonly observed?: ObservedSources;
+  /** The leader's observations, for the whole swarm. */
+  readonly observed?: NonNullable<StatusResponse["observed"]>;
   readonly journal: StatusResponse["journal"];
   readonly counters: Readonly<Record<string, number>>;
 }
@@ -145,9 +143,7 @@ export function statusOf(state: SwarmState, sources: StatusSources): StatusRespo
     ...(sources.presences === undefined ? { stale: true as const } : {}),
     ...(state.isPaused ? { paused: true as const } : {}),
     ...(project === undefined ? swarmTotals(state) : { tasks: { ...projectCounts(state, project) } }),
-    ...(sources.observed === undefined || project !== undefined
-      ? {}
-      : { observed: observedBy(sources.observed) }),
+    ...(sources.observed === undefined ? {} : { observed: sources.observed }),
     agents,
     queues,
     projects,

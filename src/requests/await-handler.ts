@@ -6,26 +6,21 @@
 // `WAGGLE_JOURNAL_DAMAGED` and with its end by the state. A task with a missing batch is to be asked for again. When
 // the journal cannot be read, or takes too long, so are all remaining tasks.
 
-import { unreachable } from "../../assert.ts";
-import type { Clock } from "../../clock.ts";
-import {
-  BackpressureError,
-  JournalDamagedError,
-  MissingRecordsError,
-  UnreachableError,
-} from "../../errors.ts";
-import type { BatchIndex, ProjectId, TaskId } from "../../ids.ts";
-import { limits } from "../../limits.ts";
+import { unreachable } from "../assert.ts";
+import type { Clock } from "../clock.ts";
+import { BackpressureError, JournalDamagedError, MissingRecordsError, UnreachableError } from "../errors.ts";
+import type { BatchIndex, ProjectId, TaskId } from "../ids.ts";
+import { limits } from "../limits.ts";
 import {
   type AwaitAnswer,
   awaitRequestSchema,
   type CodedError,
   type Outcome,
   taskIdSchema,
-} from "../../protocol/schemas.ts";
-import type { EndedTask } from "../../state/ended-task.ts";
-import type { SwarmState } from "../../state/state.ts";
-import type { Message } from "../../transport/transport.ts";
+} from "../protocol/schemas.ts";
+import type { EndedTask } from "../state/ended-task.ts";
+import type { SwarmState } from "../state/state.ts";
+import type { Message } from "../transport/transport.ts";
 import { backpressure, codedError, unknownTask } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
 import { foreignInbox, InboxOwners } from "./inbox-owners.ts";

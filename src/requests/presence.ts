@@ -1,13 +1,13 @@
 // Presence of agents, from their messages: alive or silent, prompt or lagging. Kept in the leader's memory only. A new
 // leader waits a full H before it declares an agent lost. Changes of the state go through commands.
 
-import type { Clock } from "../../clock.ts";
-import type { Command } from "../../core/command.ts";
-import { isAheadOfJournal } from "../../core/decide-agent.ts";
-import { type AgentId, attemptKey, type Incarnation } from "../../ids.ts";
-import { limits } from "../../limits.ts";
-import type { Heartbeat } from "../../protocol/schemas.ts";
-import type { AgentRow, OpenAttempt, SwarmState } from "../../state/state.ts";
+import type { Clock } from "../clock.ts";
+import type { Command } from "../core/command.ts";
+import { isAheadOfJournal } from "../core/decide-agent.ts";
+import { type AgentId, attemptKey, type Incarnation } from "../ids.ts";
+import { limits } from "../limits.ts";
+import type { Heartbeat } from "../protocol/schemas.ts";
+import type { AgentRow, OpenAttempt, SwarmState } from "../state/state.ts";
 
 /** Presence of one session of an agent, beyond the state. */
 interface Presence {
