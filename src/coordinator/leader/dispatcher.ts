@@ -1,7 +1,7 @@
 // Messages after a commit, in order: effects to agents and clients (src/requests/outbox.ts), answers to requests, and
 // live events. Live events save followers of the journal polling: one message per batch and subject
-// `event.<project or _>.<noun>.<verb>`, without payloads and results, which stand in the journal alone. Not here: when a
-// batch counts as committed (commits.ts).
+// `event.<project or _>.<noun>.<verb>`, without payloads and results, which stand in the journal alone.
+// Not here: when a batch counts as committed (commits.ts).
 
 import { type Effect, standingGrants, unconfirmedAssignments } from "../../core/effect.ts";
 import type { RecordedEvent } from "../../core/step.ts";
