@@ -13,6 +13,7 @@ import type { HandlerTask } from "../../src/agent/handler.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { genAi, invokeAgent, schemaUrl, waggle, waitedEvent } from "../../src/tracing/attributes.ts";
+import { openTelemetry } from "../../src/tracing/open-telemetry.ts";
 import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 
 const exporter = new InMemorySpanExporter();
@@ -171,6 +172,14 @@ describe("with a tracer", () => {
 });
 
 describe("without a tracer", () => {
+  it("a process that registered nothing does not load the package", async () => {
+    Reflect.deleteProperty(globalThis, Symbol.for("opentelemetry.js.api.1"));
+    expect(await openTelemetry()).toBeUndefined();
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager());
+    expect(await openTelemetry()).toBeDefined();
+    context.disable();
+  });
+
   it("tasks have no trace, and nothing is recorded", async () => {
     const seen: HandlerTask[] = [];
     await swarm.agent({
