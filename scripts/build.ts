@@ -1,6 +1,7 @@
 // `npm run build`: types of src and machines, their modules bundled into few files, and the dashboard's page, all in
 // dist. Never in place: compiler and bundler write to a folder beside dist, then a rename replaces each changed file. A
 // process that runs from dist may load a file late (a worker thread, a verb). The process then finds the file whole.
+// Nothing is built while sources and dist are as the last build left them (build-record.ts).
 
 import { spawnSync } from "node:child_process";
 import {
@@ -13,10 +14,12 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildModules, isChunk } from "./build-modules.ts";
+import { areUnchanged, hashOfSources, RECORD, readRecord, writtenNow } from "./build-record.ts";
 import { buildPage } from "./dashboard-page.ts";
 
 export interface Build {
@@ -30,12 +33,19 @@ export interface Build {
 export function build(root: string): Build {
   removeAbandoned(root);
   const dist = join(root, "dist");
+  const sources = hashOfSources(root);
+  const last = readRecord(dist);
+  if (last?.sources === sources && areUnchanged(dist, last)) {
+    removeOthers(dist, Object.keys(last.written));
+    return { ok: true, printed: "" };
+  }
   // Beside dist, at the same depth: renames need the same file system, source maps hold relative paths.
   const draft = mkdtempSync(join(root, DRAFT));
   try {
     const parts = [compileTypes(root, draft), buildModules(root, draft), buildPage(root, draft)];
-    replaceFiles(draft, dist);
-    return { ok: parts.every(({ ok }) => ok), printed: parts.map(({ printed }) => printed).join("") };
+    const ok = parts.every((part) => part.ok);
+    replaceFiles(draft, dist, ok ? sources : undefined);
+    return { ok, printed: parts.map(({ printed }) => printed).join("") };
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
@@ -85,11 +95,11 @@ function copyTypes(dist: string, draft: string): void {
 }
 
 /** Moves the draft's files to dist, and removes the files that this build did not make. Unchanged files are not
- *  touched, so a chunk keeps the time of the first build that made the chunk. */
-function replaceFiles(draft: string, dist: string): void {
+ *  touched, so a chunk keeps the time of the first build that made the chunk.
+ *  @param sources their hash, for the record of a build without errors */
+function replaceFiles(draft: string, dist: string, sources: string | undefined): void {
   const isNew = (file: string) => !existsSync(join(dist, file));
   const files = filesIn(draft).filter((file) => file !== BUILD_INFO);
-  const made = new Set([...files, BUILD_INFO]);
   // New files first: a changed file may import a new file.
   for (const file of [...files.filter(isNew), ...files.filter((file) => !isNew(file)), BUILD_INFO]) {
     const target = join(dist, file);
@@ -97,7 +107,17 @@ function replaceFiles(draft: string, dist: string): void {
     mkdirSync(dirname(target), { recursive: true });
     renameSync(join(draft, file), target);
   }
-  for (const file of filesIn(dist).filter((file) => !made.has(file) && !isInUse(join(dist, file), file)))
+  removeOthers(dist, files);
+  if (sources === undefined) return;
+  const record = { sources, written: writtenNow(dist, files) };
+  writeFileSync(join(draft, RECORD), JSON.stringify(record));
+  renameSync(join(draft, RECORD), join(dist, RECORD));
+}
+
+/** Removes the files that a build did not make, except chunks that a process may still load. */
+function removeOthers(dist: string, made: readonly string[]): void {
+  const kept = new Set([...made, BUILD_INFO, RECORD]);
+  for (const file of filesIn(dist).filter((file) => !kept.has(file) && !isInUse(join(dist, file), file)))
     rmSync(join(dist, file), { force: true });
 }
 

@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -136,10 +137,31 @@ it("keeps the chunks of an older build for a process that loads a chunk late, an
   expect(chunks().filter((name) => older.includes(name))).toEqual([]);
 });
 
+it("builds nothing while sources and dist are unchanged", () => {
+  write("src/main.ts", "export const version: number = 1;\n");
+  expect(build(root).ok).toBe(true);
+  const compiler = join(root, "node_modules/typescript");
+  const hidden = join(root, "node_modules/hidden");
+  renameSync(compiler, hidden);
+  expect(build(root), "unchanged").toEqual({ ok: true, printed: "" });
+  renameSync(hidden, compiler);
+
+  rmSync(compiled("main.js"));
+  expect(build(root).ok).toBe(true);
+  expect(existsSync(compiled("main.js")), "a file of dist was removed").toBe(true);
+  writeFileSync(compiled("main.js"), "");
+  expect(build(root).ok).toBe(true);
+  expect(readFileSync(compiled("main.js"), "utf8"), "a file of dist was changed").toContain("version");
+  write("src/main.ts", "export const version: number = 2;\n");
+  expect(build(root).ok).toBe(true);
+  expect(readFileSync(compiled("main.js"), "utf8"), "a source was changed").toContain("version = 2");
+});
+
 it("tells of errors, and writes what could be compiled all the same", () => {
   write("src/main.ts", 'export const count: number = "text";\n');
   const { ok, printed } = build(root);
   expect(ok).toBe(false);
   expect(printed).toContain("src/main.ts(1,14): error TS2322");
   expect(readFileSync(compiled("main.js"), "utf8")).toContain('count = "text"');
+  expect(build(root).printed, "again").toContain("error TS2322");
 });
