@@ -95,7 +95,7 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
               say([tuple(chunk) for chunk in task.chunks()], task.result(20))
               for payload in ("bad", "boom"):
                   try: swarm.submit("work", payload, maxAttempts=1).result(20)
-                  except w.WaggleError as error: say(error.code, error.outcome["error"])
+                  except w.WaggleError as error: say(error.code, error.outcome["error"], error.outcome["state"])
               say(swarm.task(task.id).result(20))
               many = [swarm.submit("work", {"n": n, "give": "json"}) for n in range(50)]
               say(sum(int(each.result(20)) for each in many))
@@ -111,8 +111,8 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
         ],
         "bees dance",
       ],
-      ["WAGGLE_TASK_FAILED", "no"],
-      ["WAGGLE_TASK_DEAD_LETTERED", "broken"],
+      ["WAGGLE_TASK_FAILED", "no", "failed"],
+      ["WAGGLE_TASK_FAILED", "broken", "dead-lettered"],
       ["bees dance"],
       [2450],
     ]);
@@ -136,7 +136,7 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
   it("reports whatever a handler raises, and names a time between now and seven days", async () => {
     const printed = await python(`
       import waggledance as w, sys, time
-      from waggledance.attempt import hold_ms
+      from waggledance.attempt import wait_of
       from waggledance.agent import told_again
       def raises(task):
           if task.attempt > 1: return "in the end"
@@ -147,7 +147,7 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
               started = time.monotonic()
               say(swarm.submit("raises", "exit").result(20), swarm.submit("raises", "past").result(20))
               say(time.monotonic() - started < 10)
-      say(hold_ms(-0.02), hold_ms(1.5), hold_ms(10 * 86400))
+      say(*(wait_of(seconds)["forMs"] for seconds in (-0.02, 1.5, 10 * 86400)))
       report = {"project": "p", "task": "t", "attempt": 1, "token": "x", "outcome": "infrastructure", "error": "429"}
       refused = lambda code: {"ok": False, "code": code, "message": "no"}
       say(told_again(report, {"ok": True}), told_again(report, refused("WAGGLE_GONE")))
@@ -268,6 +268,139 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
       [invalid, "resource", expect.stringMatching(/^acquire has no option resource; it has timeout_ms/)],
       [true],
       ["WAGGLE_ACQUIRE_TIMED_OUT", null, expect.any(String)],
+    ]);
+  });
+
+  it("runs handlers that are asynchronous, and cancels them at the abort of the attempt", async () => {
+    const printed = await python(`
+      import asyncio
+      import waggledance as w
+      ended = []
+      async def handler(task):
+          if task.payload == "bad": raise w.InvalidInput("no")
+          if task.payload == "wait":
+              try: await asyncio.sleep(30)
+              except asyncio.CancelledError: ended.append("cancelled"); raise
+          return await asyncio.gather(*(asyncio.sleep(0.01, n) for n in range(3)))
+      async def parts(task):
+          for part in ("bees ", b"\\xff") if task.payload == "bytes" else ("bees ", "dance"):
+              await asyncio.sleep(0.01)
+              yield part
+          if task.payload == "boom": raise RuntimeError("broken")
+          if task.payload == "wait":
+              try: await asyncio.sleep(30)
+              finally: ended.append("closed")
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["later"], handler, max_concurrent=3), swarm.agent(["parts"], parts, max_concurrent=3):
+              say(swarm.submit("later").result(20))
+              task = swarm.submit("parts", stream=True)
+              say([chunk.data for chunk in task.chunks()], task.result(20))
+              say(list(swarm.submit("parts", "bytes").result(20)))
+              for kind, payload in (("later", "bad"), ("parts", "boom")):
+                  try: swarm.submit(kind, payload, maxAttempts=1).result(20)
+                  except w.WaggleError as error: say(error.outcome["state"], error.outcome["error"])
+              for kind in ("later", "parts"):
+                  say(swarm.submit(kind, "wait", maxAttempts=1, timeoutMs=300).outcome(20)["state"])
+      say(ended)
+    `);
+    expect(printed).toEqual([
+      ["[0, 1, 2]"],
+      [["bees ", "dance"], "bees dance"],
+      [[...Buffer.from("bees "), 0xff]],
+      ["failed", "no"],
+      ["dead-lettered", "broken"],
+      ["dead-lettered"],
+      ["dead-lettered"],
+      [["cancelled", "closed"]],
+    ]);
+  });
+
+  it("reads the time of a refusal as headers give it, and takes what cannot be read as no time", async () => {
+    const printed = await python(`
+      import email.utils, time
+      from datetime import datetime, timedelta, timezone
+      import waggledance as w
+      in_a_minute = time.time() + 60
+      said = [
+          dict(retry_after="30"), dict(retry_after=" 14.5"), dict(retry_after=email.utils.formatdate(in_a_minute, usegmt=True)),
+          dict(until=datetime.now(timezone.utc) + timedelta(minutes=1)), dict(until=in_a_minute), dict(until=datetime.fromtimestamp(in_a_minute)),
+      ]
+      say([5 * round(w.Infrastructure("429", **each).hold["forMs"] / 5000) for each in said])
+      unread = [dict(retry_after=each) for each in ("soon", "", "12:30", float("nan"), float("inf"), object(), [])]
+      say([w.Infrastructure("429", scope="type", **each).hold for each in [*unread, dict(until="later"), dict(until=object())]])
+      with w.connect(url, swarm="test") as swarm:
+          for time_of in (dict(retry_after="30"), dict(until=datetime.now() + timedelta(seconds=30))):
+              swarm.acquire("gpu").release(reason=ValueError("429"), **time_of)
+              hold = swarm.query("status")["holds"][0]
+              say(hold["name"], hold["reason"], 25_000 < hold["until"] - time.time() * 1000 < 31_000)
+              swarm.nats.ask(f"{swarm.prefix}.operator.unhold", {"on": "resource", "name": "gpu"})
+          swarm.acquire("gpu").release(retry_after="soon")
+          say(swarm.query("status").get("holds", []))
+          swarm.acquire("gpu", timeout=5).release()
+    `);
+    expect(printed).toEqual([
+      [[30, 15, 60, 60, 60, 60]],
+      [Array.from({ length: 9 }, () => ({ scope: "type" }))],
+      ["gpu", "429", true],
+      ["gpu", "429", true],
+      [[]],
+    ]);
+  });
+
+  it("refuses wrong arguments of an agent, and tokens that are no whole numbers", async () => {
+    const printed = await python(`
+      import waggledance as w
+      def refused(call, *of, **options):
+          try: call(*of, **options)
+          except w.WaggleError as error: say(error.code, error.field, error.message)
+      handler = lambda task: task.report_tokens(1.5)
+      with w.connect(url, swarm="test") as swarm:
+          refused(swarm.agent, "shout", handler)
+          refused(swarm.agent, [7], handler)
+          refused(swarm.agent, [], handler)
+          refused(swarm.agent, ["x"], 5)
+          refused(swarm.agent, ["x"], None)
+          refused(swarm.agent, ["x"], handler, max_concurrent=0)
+          refused(swarm.agent, ["x"], handler, maxConcurrent="4")
+          with swarm.acquire("gpu") as slot:
+              for wrong in ("950", -1, 1.5, True, {"inputTokens": 5}): refused(slot.report, wrong)
+              slot.report(7)
+          swarm.acquire("gpu", timeout=5).release()
+          with swarm.agent(["uncounted"], handler):
+              say(swarm.submit("uncounted", maxAttempts=1).outcome(20)["error"])
+    `);
+    const invalid = "WAGGLE_INVALID_MESSAGE";
+    const tokens = (shown: string) => `report: tokens: must be a whole number of at least 0, not ${shown}`;
+    expect(printed).toEqual([
+      [invalid, "kinds", `agent: kinds: must be a list of texts, as ["shout"], not 'shout'`],
+      [invalid, "kinds", `agent: kinds: must be a list of texts, as ["shout"], not [7]`],
+      [invalid, "kinds", "agent: kinds: must name a kind of task, not []"],
+      [invalid, "handler", "agent: handler: must be a function of a task, not 5"],
+      [invalid, "handler", "agent: handler: must be a function of a task, not None"],
+      [invalid, "max_concurrent", "agent: max_concurrent: must be a whole number of at least 1, not 0"],
+      [invalid, "max_concurrent", "agent: max_concurrent: must be a whole number of at least 1, not '4'"],
+      ...["'950'", "-1", "1.5", "True", "{'inputTokens': 5}"].map((shown) => [
+        invalid,
+        "tokens",
+        tokens(shown),
+      ]),
+      [expect.stringContaining("report_tokens: count: must be a whole number of at least 0, not 1.5")],
+    ]);
+  });
+
+  it("refuses to read chunks of a task that was submitted without stream", async () => {
+    const printed = await python(`
+      import waggledance as w
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["whole"], lambda task: "whole"):
+              task = swarm.submit("whole")
+              try: task.chunks()
+              except w.WaggleError as error: say(error.code, error.field, "stream=True" in error.message)
+              say(task.result(20), list(w.client.Task(swarm, task.project, task.id).chunks()))
+    `);
+    expect(printed).toEqual([
+      ["WAGGLE_INVALID_MESSAGE", "stream", true],
+      ["whole", []],
     ]);
   });
 

@@ -5,8 +5,8 @@ agent aborts what it runs, for another agent may have it. Assignments that arriv
 """
 import json, threading, time
 
-from .attempt import Attempt, hold_ms, key_of, release_after
-from .connection import WaggleError, error_of, fresh, wired
+from .attempt import Attempt, key_of, release_after, wait_of
+from .connection import WaggleError, error_of, fresh, require, wired
 
 SAFE_SHARE = 0.8  # of a lease
 FOREVER = 1e9
@@ -38,21 +38,24 @@ class Slot:
         self.expected, self.released = None, False  # tokens that the attempt is charged without a report
 
     def report(self, tokens, *, partial=False):
-        """Adds tokens used; the sum is charged at the release. `partial`: the work was cut off."""
-        self.usage = {"usage": {"tokens": self.usage.get("usage", {}).get("tokens", 0) + tokens, **({"partial": True} if partial else {})}}
+        """Adds tokens used; the sum is charged at the release. `partial`: the work was cut off.
+        @raises WaggleError unless `tokens` is a whole number"""
+        tokens = self.usage.get("usage", {}).get("tokens", 0) + require(tokens, 0, "report", "tokens")
+        self.usage = {"usage": {"tokens": tokens, **({"partial": True} if partial else {})}}
 
     def touch(self):
         """Starts the idle time anew: call it a few times per idle time. @returns whether the slots are held"""
         return self.agent.ask("touch", {"handle": self.handle})["state"] == "held"
 
-    def release(self, *, retry_after=None, refused=False, resource=None, reason="", unanswered=False):
-        """Idempotent. `retry_after`, seconds: the provider refused the work, and its resources (or `resource`) go on hold before
-        the slots are free. `refused=True`, without a time: the third refusal in a row places the hold. What was reported counts
+    def release(self, *, retry_after=None, until=None, refused=False, resource=None, reason="", unanswered=False):
+        """Idempotent. `retry_after` or `until`, as of `Infrastructure`: the provider refused the work, and its resources (or
+        `resource`) go on hold before the slots are free. `refused=True`, without a time, or with one that cannot be read: the third
+        refusal in a row places the hold. What was reported counts
         also after the loss of the slots, and a refusal of one resource also after the release. `unanswered=True`: the work failed
         or was cut off before the provider answered, so the release is no success. The end of a `with` by an exception is unanswered,
         or refused by an `Infrastructure` whose `scope` is one of the resources.
         @raises WaggleError when no leader answers"""
-        refused = refused or retry_after is not None
+        refused = refused or retry_after is not None or until is not None
         if self.released and not refused:
             return
         is_first, self.released, held = not self.released, True, self.agent.slots.pop(self.handle, None)
@@ -62,8 +65,8 @@ class Slot:
             used is None or self.attempt.report_tokens(used)
         if resource is None and len(set(self.resources)) == 1:
             resource = self.resources[0]  # a leader forgets the resources of a lease that ended
-        wait = {} if retry_after is None else {"forMs": hold_ms(retry_after)}
-        refusal = {**wait, "reason": reason[:1024], **({} if resource is None else {"resource": resource})}
+        named = {} if resource is None else {"resource": resource}
+        refusal = {**wait_of(retry_after, until), "reason": str(reason)[:1024], **named}
         report = {**usage, **({"refused": refusal} if refused else {"unanswered": True} if unanswered else {})}
         if not held and refused:
             report = {"usage": {"tokens": 0}, **report}  # the end of the lease settled its tokens

@@ -1,16 +1,29 @@
 """What a handler gets, and what it raises: an attempt of a task, its chunks, its slots, its report."""
-import base64, inspect, json, threading, time
+import asyncio, base64, email.utils, inspect, json, math, threading, time
 
-from .connection import PAYLOAD_BYTES, OnHold, WaggleError, decoded, encoded
+from .connection import PAYLOAD_BYTES, OnHold, WaggleError, decoded, encoded, require
 
 CHUNK_SECONDS = 0.05  # between two messages of chunks
+ABORT_SECONDS = 0.2  # until a coroutine sees the abort of its attempt
 CHUNK_BYTES, CHUNKS_BYTES = 128 * 1024, 256 * 1024  # of one chunk; of several in one message, as JSON
 HOLD_MS = 7 * 24 * 3600 * 1000  # the longest hold
 
 
-def hold_ms(seconds):
-    """The wire's form of a time until a provider accepts work again: a past time is none left, a longer one is 7 days."""
-    return round(min(max(0.0, seconds * 1000), HOLD_MS))
+def wait_of(retry_after=None, until=None):
+    """The wire's form of a time until a provider accepts work again: a past time is 0 ms, a longer one is 7 days, and one that
+    cannot be read is none. `retry_after`: seconds, or the text of a header, seconds or an HTTP date. `until`: a datetime, seconds
+    since 1970, or an HTTP date."""
+    try:
+        if isinstance(retry_after, str) and ":" in retry_after:
+            retry_after, until = None, retry_after
+        if retry_after is None:
+            if isinstance(until, str):
+                until = email.utils.parsedate_to_datetime(until)
+            retry_after = (until.timestamp() if hasattr(until, "timestamp") else float(until)) - time.time()
+        seconds = float(retry_after)
+        return {"forMs": round(min(max(0.0, seconds * 1000), HOLD_MS))} if math.isfinite(seconds) else {}
+    except (TypeError, ValueError, OverflowError):
+        return {}
 
 
 class InvalidInput(Exception):
@@ -20,13 +33,13 @@ class InvalidInput(Exception):
 class Infrastructure(Exception):
     """Raised by a handler: the environment is at fault. The task is tried again, and the attempt does not count.
 
-    `retry_after` (seconds) or `scope`: something refused the work, as a quota does. The agent is on hold for so long; with
-    `scope` "type" all agents of its type, with {"resource": "gpt-4o"} the resource. Without a time the swarm guesses."""
+    `retry_after` (seconds, or the text of the header), `until` (a datetime, or seconds since 1970) or `scope`: something refused
+    the work, as a quota does. The agent is on hold until then; with `scope` "type" all agents of its type, with
+    {"resource": "gpt-4o"} the resource. Without a time, or with one that cannot be read, the swarm guesses."""
 
-    def __init__(self, message="", retry_after=None, scope=None):
+    def __init__(self, message="", retry_after=None, scope=None, until=None):
         super().__init__(message)
-        self.hold = {} if retry_after is None else {"forMs": hold_ms(retry_after)}
-        self.hold.update({} if scope is None else {"scope": scope})
+        self.hold = {**wait_of(retry_after, until), **({} if scope is None else {"scope": scope})}
 
 
 def release_after(error, resources):
@@ -41,6 +54,17 @@ def release_after(error, resources):
         return {"unanswered": True}
     seconds = hold["forMs"] / 1000 if "forMs" in hold else None
     return {"refused": True, "retry_after": seconds, "resource": resource, "reason": str(error)}
+
+
+def joined(yielded):
+    """The result of a generator without a return value."""
+    if not yielded:
+        return None
+    if all(isinstance(each, str) for each in yielded):
+        return "".join(yielded)
+    if all(isinstance(each, (str, bytes, bytearray)) for each in yielded):
+        return b"".join(each.encode() if isinstance(each, str) else each for each in yielded)
+    return [base64.b64encode(each).decode() if isinstance(each, (bytes, bytearray)) else each for each in yielded]
 
 
 def key_of(attempt):
@@ -114,8 +138,8 @@ class Attempt:
         self.agent.tell("progress", {**self.name, **{name: each for name, each in more.items() if each is not None}})
 
     def report_tokens(self, count):
-        """Adds used tokens: the project's budget is charged with the sum."""
-        self.tokens = (self.tokens or 0) + count
+        """Adds used tokens: the project's budget is charged with the sum. @raises WaggleError unless it is a whole number"""
+        self.tokens = (self.tokens or 0) + require(count, 0, "report_tokens", "count")
 
     def acquire(self, *resources, project=None, user=None, tokens=None, **terms):
         """As `Swarm.acquire`, for this attempt: its end releases the slots, and its abort gives up the wait. Project and user are
@@ -134,6 +158,8 @@ class Attempt:
             given = self.agent.handler(self)
             if inspect.isgenerator(given):
                 given = self.drain(given)
+            elif inspect.isawaitable(given) or inspect.isasyncgen(given):
+                given = asyncio.run(self.awaited(given))
             result = {} if given is None else encoded(given, "result", PAYLOAD_BYTES)
             report = {"outcome": "completed", **({"result": result.pop("text")} if result else {}), **result}
         except InvalidInput as error:
@@ -168,12 +194,21 @@ class Attempt:
                 self.emit(yielded[-1])
             raise RuntimeError("aborted")
         except StopIteration as end:
-            if end.value is not None or not yielded:
-                return end.value
-            if all(isinstance(each, str) for each in yielded):
-                return "".join(yielded)
-            if all(isinstance(each, (str, bytes, bytearray)) for each in yielded):
-                return b"".join(each.encode() if isinstance(each, str) else each for each in yielded)
-            return [base64.b64encode(each).decode() if isinstance(each, (bytes, bytearray)) else each for each in yielded]
+            return joined(yielded) if end.value is None else end.value
         finally:
             parts.close()
+
+    async def awaited(self, given):
+        """The result of a coroutine or an asynchronous generator. The abort of the attempt cancels it."""
+        work = asyncio.ensure_future(self.drain_async(given) if inspect.isasyncgen(given) else given)
+        while not (work.done() or self.aborted.is_set()):
+            await asyncio.wait([work], timeout=ABORT_SECONDS)
+        work.cancel()
+        return await work
+
+    async def drain_async(self, parts):
+        yielded = []
+        async for part in parts:
+            yielded.append(part)
+            self.emit(part)
+        return joined(yielded)

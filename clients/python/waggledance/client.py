@@ -1,7 +1,8 @@
 """A swarm for its users: tasks, results, chunks, queries, events."""
 import collections, json, os, queue, socket, threading, time
 
-from .connection import MAY_DECIDE_LATER, PATIENCE_SECONDS, PAYLOAD_BYTES, Nats, WaggleError, decoded, encoded, error_of, fresh, wired
+from .connection import MAY_DECIDE_LATER, PATIENCE_SECONDS, PAYLOAD_BYTES, Nats, WaggleError
+from .connection import decoded, encoded, error_of, fresh, require, wired
 
 ASK_AGAIN_SECONDS = 5.0  # a list of waiting clients does not survive its leader
 KEPT_CHUNKS, KEPT_CHUNKS_LENGTH = 65_536, 4 * 1024 * 1024  # of a task; beyond, the oldest are dropped
@@ -10,7 +11,7 @@ SUBMIT_FIELDS = ("id", "user", "role", "needs", "affinity", "attributes", "weigh
 PROFILE_FIELDS = ("role", "type", "labels", "maxConcurrent", "prefetch")
 
 Chunk = collections.namedtuple("Chunk", "attempt index data")
-Chunk.__doc__ = "A part of a result: text or bytes. A missing index was lost on the way; the result is whole."
+Chunk.__doc__ = "A part of a result: `data` is text or bytes. A missing `index` was lost on the way; the result is whole."
 
 
 def connect(url=None, *, swarm=None, project=None, user=None, token=None, inbox_prefix=None):
@@ -65,7 +66,7 @@ class Swarm:
         if not answer["ok"]:
             self.tasks.pop((task.project, task.id), None)
             raise error_of(answer)
-        task.warnings = answer.get("warnings", [])
+        task.warnings, task.has_chunks = answer.get("warnings", []), bool(fields.get("stream"))
         return task
 
     def task(self, id, project=None):
@@ -102,12 +103,20 @@ class Swarm:
 
     def agent(self, kinds, handler, *, max_concurrent=1, id=None, group="_", **profile):
         """Starts an agent, and waits until a leader accepts it. `handler(task)` gets an `Attempt`; it returns the result,
-        or yields its parts. `profile`: role, type, labels={"gpu": "a100"}. Leaving it as a context manager drains it."""
-        profile = wired(profile, PROFILE_FIELDS, "agent", ("id", "group"))
+        or yields its parts, and may be `async`: each attempt then has an event loop of its own. `profile`: role, type,
+        labels={"gpu": "a100"}. Leaving it as a context manager drains it. @raises WaggleError naming a wrong argument"""
+        profile = {"maxConcurrent": max_concurrent, **wired(profile, PROFILE_FIELDS, "agent", ("id", "group"))}
+        require(profile["maxConcurrent"], 1, "agent", "max_concurrent")
+        is_list = isinstance(kinds, (list, tuple, set, frozenset)) and all(isinstance(kind, str) for kind in kinds)
+        if not is_list or not kinds and handler is not None:
+            needs = "must name a kind of task" if is_list else 'must be a list of texts, as ["shout"]'
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"agent: kinds: {needs}, not {kinds!r}", "kinds")
+        if kinds and not callable(handler):
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"agent: handler: must be a function of a task, not {handler!r}", "handler")
         id = id or f"{socket.gethostname().split('.')[0]}-py-{fresh()[:6]}"
         from .agent import Agent
 
-        agent = Agent(self, id, group, handler, {"kinds": list(kinds), "maxConcurrent": max_concurrent, **profile})
+        agent = Agent(self, id, group, handler, {"kinds": list(kinds), **profile})
         self.agents.append(agent)
         return agent
 
@@ -146,17 +155,20 @@ class Task:
     """A handle of one task."""
 
     def __init__(self, swarm, project, id):
-        self.swarm, self.project, self.id, self.ended = swarm, project, id, None
+        self.swarm, self.project, self.id, self.ended, self.has_chunks = swarm, project, id, None, None  # None: not known
         self.log, self.log_length = collections.deque(), 0  # the kept chunks of `attempt`
         self.changed, self.ask_now, self.attempt, self.warnings = threading.Condition(), threading.Event(), 0, []
 
     def result(self, timeout=None):
-        """Text or bytes, empty without a result. @raises WaggleError WAGGLE_TASK_FAILED and so on; WAGGLE_WAIT_TIMED_OUT: the task goes on"""
+        """Text or bytes, empty without a result. @raises WaggleError WAGGLE_TASK_FAILED, WAGGLE_TASK_CANCELLED, WAGGLE_TASK_EXPIRED, or
+        WAGGLE_GONE when the result is no longer kept, with `outcome`; WAGGLE_WAIT_TIMED_OUT: the task goes on"""
         end = self.outcome(timeout)
-        if end["state"] == "completed":
+        state, is_gone = end["state"], end.get("gone") or "resultDigest" in end and "result" not in end
+        if state == "completed" and not is_gone:
             return decoded(end.get("result"), end.get("encoding"))
-        code = "WAGGLE_TASK_" + end["state"].upper().replace("-", "_")
-        raise WaggleError(code, f"task {self.id}: {end.get('error') or end.get('reason') or end['state']}", outcome=end)
+        name = "TASK_FAILED" if state == "dead-lettered" else "GONE" if state == "completed" else f"TASK_{state.upper()}"
+        why = "its result is no longer kept" if name == "GONE" else end.get("error") or end.get("reason") or state
+        raise WaggleError(f"WAGGLE_{name}", f"task {self.id}: {why}", outcome=end)
 
     def outcome(self, timeout=None):
         """How the task ended, in any state. @raises WaggleError WAGGLE_WAIT_TIMED_OUT, WAGGLE_UNKNOWN_TASK"""
@@ -168,7 +180,13 @@ class Task:
         return self.ended
 
     def chunks(self):
-        """Parts of the result of a task with `stream=True`, until its end. Parts of an earlier attempt are void."""
+        """Parts of the result of a task with `stream=True`, until its end. Parts of an earlier attempt are void.
+        @raises WaggleError WAGGLE_INVALID_MESSAGE when the task was submitted without `stream`"""
+        if self.has_chunks is False:
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"chunks: task {self.id} has none: submit it with stream=True", "stream")
+        return self.parts()
+
+    def parts(self):
         attempt, last = 0, -1
         while True:
             with self.changed:

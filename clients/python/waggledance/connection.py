@@ -60,6 +60,14 @@ def wired(options, names, of, others=()):
     return given
 
 
+def require(count, least, call, field):
+    """@returns the count. @raises WaggleError WAGGLE_INVALID_MESSAGE unless it is an int of at least `least`"""
+    if not isinstance(count, int) or isinstance(count, bool) or count < least:
+        message = f"{call}: {field}: must be a whole number of at least {least}, not {count!r}"
+        raise WaggleError("WAGGLE_INVALID_MESSAGE", message, field)
+    return count
+
+
 def decoded(text, encoding):
     return base64.b64decode(text or "") if encoding == "base64" else text
 
