@@ -215,14 +215,8 @@ export const limits = {
   /** Longest time between two refusals that count as one: several reconnects, at their slowest. */
   unauthorizedGapMs: 15_000,
   agentsMax: 10_000,
-  /** Remembered ended sessions of an agent, fenced sessions and other sessions each: more than the processes started
-   *  under a shared id by mistake… */
-  pastIncarnationsMin: 16,
-  /** …and while copies of their joins may still arrive: the sessions of an agent that starts once a second. */
-  pastIncarnationsMax: 160,
-  /** Longest delay of a copy of a join by journal time: two minutes of true time, and a quarter more because journal
-   *  time may run ahead. */
-  joinCopyMsMax: 150_000,
+  /** Remembered fenced sessions of an agent: more than the processes started under a shared id by mistake. */
+  fencedIncarnationsMax: 16,
   /** Time until an agent that left is forgotten, with all learnt rates. */
   agentForgottenMs: 24 * 3_600_000,
   /** Time until a process that only acquired slots is forgotten: nothing was learnt, no assignment was numbered, and
@@ -1348,10 +1342,6 @@ assert(
   "a leader's heartbeat arrives in time",
 );
 assert(limits.leaderTimeoutMs * 2 < limits.verbAskTimeoutMs, "a verb outlasts a change of leaders");
-assert(
-  limits.joinCopyMsMax <= limits.pastIncarnationsMax * 1_000,
-  "an agent that starts once a second outlasts the copies of its joins",
-);
 assert(
   limits.holdMsMin <= limits.holdBackoffMs && limits.holdBackoffMsMax <= limits.holdMsMax,
   "a hold without a given time lies within the bounds of every hold",

@@ -60,7 +60,7 @@ class Agent:
     def __init__(self, nats, swarm, group, name, kinds, capacity):
         self.nats, self.name, self.kinds, self.capacity = nats, name, kinds, capacity
         self.prefix = f"waggle.v1.{swarm}.agent.{group}.{name}."
-        self.incarnation, self.term, self.seen = fresh(), 0, 0
+        self.incarnation, self.after, self.term, self.seen = fresh(), {}, 0, 0
         self.early, self.held, self.revoked, self.draining = set(), {}, set(), False
         nats.subscribe(self.prefix + "assign", lambda _, data: self.pushed(json.loads(data)))
     def ask(self, verb, message):
@@ -69,9 +69,9 @@ class Agent:
             if answer is not None and answer.get("code") != "WAGGLE_BACKPRESSURE": return answer
             time.sleep(0.5)  # no leader, or backpressure
     def join(self):
-        answer = self.ask("join", {"kinds": self.kinds, "maxConcurrent": self.capacity, "seen": self.seen, "held": self.listed()})
-        if not answer.get("ok"): refused(answer)
-        print(f"{self.name} joined, term {answer['term']}", file=sys.stderr)
+        answer = self.ask("join", {"kinds": self.kinds, "maxConcurrent": self.capacity, "seen": self.seen, "held": self.listed(), **self.after})
+        if "newest" in answer: self.incarnation, self.after = fresh(), {"after": answer["newest"]}; return self.join()  # an earlier start's session
+        print(f"{self.name} joined, term {answer['term']}", file=sys.stderr) if answer.get("ok") else refused(answer)
     def listed(self): return [dict(zip(NAME, key)) for key in list(self.held)]
     def pushed(self, push):
         if push["incarnation"] != self.incarnation or push["term"] < self.term: return

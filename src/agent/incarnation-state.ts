@@ -23,9 +23,14 @@ export class IncarnationState {
     this.confirmedAt = bornAt;
   }
 
-  joinRequest({ kinds, role, type, labels, maxConcurrent, prefetch }: AgentProfile): JoinRequest {
+  /** @param after the agent's newest session before, if known */
+  joinRequest(
+    { kinds, role, type, labels, maxConcurrent, prefetch }: AgentProfile,
+    after: Incarnation | undefined,
+  ): JoinRequest {
     return {
       incarnation: this.incarnation,
+      ...(after === undefined ? {} : { after }),
       kinds: kinds.map(kind),
       ...(role === undefined ? {} : { role }),
       ...(type === undefined ? {} : { type }),

@@ -43,7 +43,7 @@ import { chartClock } from "../chart-clock.ts";
 import type { Clock, Random } from "../clock.ts";
 import { schedulerOn } from "../clock-scheduler.ts";
 import { messageOf, UnreachableError, WaggleError, type WaggleErrorCode } from "../errors.ts";
-import { incarnation, NO_GROUP, type SwarmId } from "../ids.ts";
+import { type Incarnation, incarnation, NO_GROUP, type SwarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
 import { forbidden } from "../protocol/forbidden.ts";
@@ -135,6 +135,8 @@ export class AgentSession implements SessionLink {
   #slatedAt = Number.NEGATIVE_INFINITY;
   #shown: AgentStanding = { status: "offline", saturated: false, draining: false };
   #current: IncarnationState;
+  /** The agent's newest session that a leader accepted, as far as known. */
+  #newest: Incarnation | undefined;
   /** Number of running handlers last reported to the chart. */
   #load = 0;
   #loadToldAt = Number.NEGATIVE_INFINITY;
@@ -383,8 +385,9 @@ export class AgentSession implements SessionLink {
     this.#current.end();
     this.#deps.standIn?.rest();
     if (signal.type === "LAPSED") {
-      const fields = { incarnation: this.#current.incarnation, why: signal.why };
-      this.#deps.log.warn(fields, "joining again as a new incarnation");
+      const { incarnation } = this.#current;
+      const level = this.#newest === incarnation ? "warn" : "info"; // an accepted session, or none yet
+      this.#deps.log[level]({ incarnation, why: signal.why }, "joining again as a new incarnation");
     }
   }
 
@@ -397,7 +400,11 @@ export class AgentSession implements SessionLink {
     return retryPaused((failures) => {
       const sentAt = this.#deps.clock.monotonicMs();
       const offer = { ...this.#deps.profile, maxConcurrent: this.#capacity };
-      const answer = this.#leader.ask("join", this.#current.joinRequest(offer), joinResponseSchema);
+      const answer = this.#leader.ask(
+        "join",
+        this.#current.joinRequest(offer, this.#newest),
+        joinResponseSchema,
+      );
       return from(answer).pipe(map((each) => this.#onJoinAnswer(each, { sentAt, isFirst: failures === 0 })));
     }, this.#pace);
   }
@@ -408,7 +415,10 @@ export class AgentSession implements SessionLink {
     { sentAt, isFirst }: { readonly sentAt: number; readonly isFirst: boolean },
   ): AgentSignal {
     const { log } = this.#deps;
-    if (answer.kind === "refused") return signalOfRefusal(answer.refusal);
+    if (answer.kind === "refused") {
+      this.#newest = answer.refusal.newest ?? this.#newest;
+      return signalOfRefusal(answer.refusal);
+    }
     if (answer.kind === "unanswered") {
       if (isFirst) log.info({ why: answer.why }, "waiting for a leader to join");
       throw new TryAgain();
@@ -418,6 +428,7 @@ export class AgentSession implements SessionLink {
     if (!this.#hear(response.term)) throw new TryAgain();
     this.#heartbeatMs = response.heartbeatMs;
     this.#leaseTtlMs = response.leaseTtlMs;
+    this.#newest = this.#current.incarnation;
     this.#current.confirmedAt = sentAt;
     this.#revoke(response.unknown);
     log.info({ incarnation: this.#current.incarnation, term: response.term }, "joined the swarm");

@@ -19,9 +19,10 @@ export function signalling<Input>(signals$: (input: Input) => Observable<AgentSi
 }
 
 /** The signal for a refusal of the agent. Codes of a later version pass through unchanged. */
-export function signalOfRefusal({ code, message, field }: CodedError): AgentSignal {
+export function signalOfRefusal({ code, message, field, newest }: CodedError): AgentSignal {
   if (code === "WAGGLE_FENCED") return { type: "FENCED" };
-  if (code === "WAGGLE_UNKNOWN_AGENT") return { type: "LAPSED", why: "the leader does not know the agent" };
+  if (code === "WAGGLE_UNKNOWN_AGENT")
+    return { type: "LAPSED", why: newest === undefined ? "the leader does not know the agent" : message };
   const sentence = code === "WAGGLE_FORBIDDEN" ? message : `the leader refuses this agent: ${message}`;
   const error = new WaggleError(code as WaggleErrorCode, sentence, field === undefined ? {} : { field });
   return { type: "FAILED", error };

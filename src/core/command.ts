@@ -140,6 +140,8 @@ export type Command =
       /** Absent: none. */
       readonly group?: GroupId;
       readonly incarnation: Incarnation;
+      /** The agent's newest session before, as far as the agent knows. */
+      readonly after?: Incarnation;
       readonly kinds: readonly Kind[];
       readonly role?: string;
       readonly agentType?: string;
@@ -359,8 +361,10 @@ export type Reply =
   | { readonly kind: "gone" }
   | { readonly kind: "stale-token" }
   | { readonly kind: "unknown-agent"; readonly agent: AgentId }
-  /** The incarnation left, lapsed or was fenced: a session does not begin twice. */
+  /** The session of a request for slots left, lapsed or was fenced. */
   | { readonly kind: "session-over"; readonly agent: AgentId }
+  /** The join does not name the agent's newest session. */
+  | { readonly kind: "not-newest"; readonly agent: AgentId; readonly newest: Incarnation }
   /** A later start under the same id has ended this session. */
   | { readonly kind: "fenced"; readonly agent: AgentId }
   /** An agent of this id is online in another group. */

@@ -34,9 +34,10 @@ type JoinAgent = Extract<Command, { type: "JoinAgent" }>;
 
 /**
  * A join. While an agent is online, the id belongs to one group, so a credential of another group cannot end the
- * session. A known incarnation resumes; a new incarnation ends the previous session. An agent with too many attempts
- * for one batch is closed over several: the reply `again` asks for the same command in the next batch. Meanwhile the
- * agent drains, or the lost tasks would come back.
+ * session. A known incarnation resumes. A new incarnation ends the previous session, and names it
+ * (docs/adr/0032-a-join-names-the-session-before.md). An agent with too many attempts for one batch is closed over
+ * several: the reply `again` asks for the same command in the next batch. Meanwhile the agent drains, or the lost tasks
+ * would come back.
  */
 export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): Decision {
   const row = state.agentById.get(command.agent);
@@ -47,13 +48,13 @@ export function decideJoin(state: SwarmState, command: JoinAgent, at: Instant): 
   if (row?.online === true && row.group !== (command.group ?? NO_GROUP))
     return answered({ kind: "other-group", agent: row.id });
   if (row?.incarnation === command.incarnation)
-    return row.online ? resume(state, row, command, at) : answered({ kind: "session-over", agent: row.id });
+    return row.online ? resume(state, row, command, at) : notNewest(row);
   // A session may lose the reply to its join before a later session joins: the repeated join must not fence the later
   // session.
   if (row?.fencedIncarnations.includes(command.incarnation) === true)
     return answered({ kind: "fenced", agent: row.id });
-  if (row?.pastIncarnations.includes(command.incarnation) === true)
-    return answered({ kind: "session-over", agent: row.id });
+  // A late copy of a join names an earlier session, and must not end the newest.
+  if (row !== undefined && row.incarnation !== command.after) return notNewest(row);
   if (row?.online !== true) return { events: [joined(command)], reply: newSession(command) };
   const closures = endSession(state, row, "fenced", at);
   if (!closures.isComplete) return { events: closures.events, reply: { kind: "again" } };
@@ -177,7 +178,7 @@ function joined({
   labels,
   maxConcurrent,
   prefetch,
-}: Omit<JoinAgent, "type" | "held" | "seen">): Event {
+}: Omit<JoinAgent, "type" | "after" | "held" | "seen">): Event {
   return {
     type: "AgentJoined",
     agent,
@@ -190,6 +191,10 @@ function joined({
     maxConcurrent,
     ...(prefetch === undefined ? {} : { prefetch }),
   };
+}
+
+function notNewest({ id, incarnation }: AgentRow): Decision {
+  return answered({ kind: "not-newest", agent: id, newest: incarnation });
 }
 
 function newSession(command: JoinAgent): Reply {

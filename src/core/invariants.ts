@@ -440,18 +440,16 @@ function* caps(state: SwarmState, { live }: Roll): Generator<string> {
   for (const { project, userByName } of state.projectById.values())
     yield* within(`users of ${project}`, userByName.size, limits.usersPerProjectMax);
   for (const agent of state.agentById.values()) {
-    const { id, open, kinds, fencedIncarnations, pastIncarnations, recordByKind } = agent;
+    const { id, open, kinds, fencedIncarnations, recordByKind } = agent;
     const isWithin =
       open.size <= 2 * limits.maxConcurrentMax &&
       kinds.size <= limits.kindsPerAgentMax &&
-      fencedIncarnations.length <= limits.pastIncarnationsMax &&
-      pastIncarnations.length <= limits.pastIncarnationsMax &&
+      fencedIncarnations.length <= limits.fencedIncarnationsMax &&
       recordByKind.size <= limits.recordsPerAgentMax;
     if (isWithin) continue; // nearly always
     yield* within(`open attempts of ${id}`, open.size, 2 * limits.maxConcurrentMax);
     yield* within(`kinds of ${id}`, kinds.size, limits.kindsPerAgentMax);
-    yield* within(`fenced sessions of ${id}`, fencedIncarnations.length, limits.pastIncarnationsMax);
-    yield* within(`past sessions of ${id}`, pastIncarnations.length, limits.pastIncarnationsMax);
+    yield* within(`fenced sessions of ${id}`, fencedIncarnations.length, limits.fencedIncarnationsMax);
     yield* within(`kinds with records of ${id}`, recordByKind.size, limits.recordsPerAgentMax);
   }
 }

@@ -49,7 +49,7 @@ export function causeOf(
     case "TaskExpired":
       return "due";
     case "AgentForgotten":
-      return joinBehind(events, from + 1) ?? "due";
+      return joinBehind(state, events, from + 1) ?? "due";
     case "TermStarted":
       return { ...event, type: "StartTerm" };
     case "TermRenewed":
@@ -336,13 +336,19 @@ function ofAgent(
   return row === undefined ? undefined : command(row);
 }
 
-function joinBehind(events: readonly Event[], from: number): Command | undefined {
+function joinBehind(state: SwarmState, events: readonly Event[], from: number): Command | undefined {
   const event = events[from];
-  return event?.type === "AgentJoined" ? newJoin(event) : undefined;
+  return event?.type === "AgentJoined" ? newJoin(state, event) : undefined;
 }
 
-function newJoin(event: EventOf<"AgentJoined">): CommandOf<"JoinAgent"> {
-  return { ...event, type: "JoinAgent", held: [], seen: 0 as AssignmentNumber };
+function newJoin(state: SwarmState, event: EventOf<"AgentJoined">): CommandOf<"JoinAgent"> {
+  const row = state.agentById.get(event.agent);
+  return { ...event, type: "JoinAgent", ...afterNewest(row), held: [], seen: 0 as AssignmentNumber };
+}
+
+/** Names the agent's newest session, as every accepted join does. */
+export function afterNewest(row: AgentRow | undefined): Pick<CommandOf<"JoinAgent">, "after"> {
+  return row === undefined ? {} : { after: row.incarnation };
 }
 
 /** A new session, or a session that is known and names what it holds. */
@@ -353,9 +359,9 @@ function joinOf(
   from: number,
 ): Command {
   const row = state.agentById.get(event.agent);
-  if (row?.online !== true || row.incarnation !== event.incarnation) return newJoin(event);
+  if (row?.online !== true || row.incarnation !== event.incarnation) return newJoin(state, event);
   const { held, seen } = claimsOf(state, row, events, from + 1);
-  return { ...newJoin(event), held, seen };
+  return { ...newJoin(state, event), held, seen };
 }
 
 const errorsOfDeparture: ReadonlySet<string> = new Set(Object.values(departureErrors));
@@ -388,7 +394,7 @@ function departureOf(
   if (reason === "left") return { type: "LeaveAgent", agent, incarnation };
   if (reason === "forbidden") return grantInForce(state, row);
   if (reason === "lapsed") return { type: "LapseAgent", agent, incarnation };
-  const join = place === -1 ? undefined : joinBehind(events, place + 1);
+  const join = place === -1 ? undefined : joinBehind(state, events, place + 1);
   return join ?? unknownJoin(row);
 }
 
@@ -410,9 +416,10 @@ function reasonIn(agent: AgentId, events: readonly Event[], from: number): Leave
 }
 
 /** A join whose agent is known only from a later batch: the session before ends over several batches. */
-function unknownJoin({ id, group, kinds, maxConcurrent }: AgentRow): Command {
+function unknownJoin(row: AgentRow): Command {
+  const { id, group, kinds, maxConcurrent } = row;
   const incarnation = "not-yet-joined" as Incarnation;
-  const profile = { agent: id, group, incarnation, kinds: [...kinds], maxConcurrent };
+  const profile = { agent: id, group, incarnation, ...afterNewest(row), kinds: [...kinds], maxConcurrent };
   return { type: "JoinAgent", ...profile, held: [], seen: 0 as AssignmentNumber };
 }
 

@@ -307,6 +307,7 @@ const seen = branded<AssignmentNumber>(z.int().min(0)).describe(
 export const joinRequestSchema = z.object({
   v: version,
   incarnation: incarnationSchema,
+  after: incarnationSchema.optional().describe("the agent's newest session before, named by a refused join"),
   kinds: z.array(kindSchema).max(limits.kindsPerAgentMax),
   role: name.optional(),
   type: name.optional(),
@@ -507,6 +508,8 @@ export const codedErrorSchema = z.object({
   budget: budgetRefusalSchema.optional(),
   /** With `WAGGLE_ON_HOLD`. */
   hold: holdRefusalSchema.optional(),
+  /** With `WAGGLE_UNKNOWN_AGENT`, for a join: the agent's newest session. */
+  newest: incarnationSchema.optional(),
 });
 /** A refusal: nothing was changed. */
 export type CodedError = z.infer<typeof codedErrorSchema>;

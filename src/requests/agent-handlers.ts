@@ -274,6 +274,7 @@ export class AgentHandlers {
     if (request === undefined) return;
     const {
       incarnation,
+      after,
       kinds,
       role,
       type,
@@ -289,6 +290,7 @@ export class AgentHandlers {
       agent,
       ...(group === NO_GROUP ? {} : { group }),
       incarnation,
+      ...(after === undefined ? {} : { after }),
       kinds: [...new Set(kinds)],
       ...(role === undefined ? {} : { role }),
       ...(type === undefined ? {} : { agentType: type }),

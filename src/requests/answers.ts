@@ -25,7 +25,7 @@ import { Items } from "./items.ts";
 export function codedError(
   code: WaggleErrorCode,
   message: string,
-  more: Pick<CodedError, "field" | "retryAfterMs" | "firstIdx" | "budget" | "hold"> = {},
+  more: Omit<CodedError, "ok" | "code" | "message"> = {},
 ): CodedError {
   return { ok: false, code, message, ...more };
 }
@@ -327,12 +327,10 @@ export function joinAnswer(reply: Reply | undefined, { term, idx }: Commit) {
   }
   if (reply?.kind === "other-group") return otherGroup(reply.agent);
   if (reply?.kind === "beyond-grant") return beyondGrant(reply);
-  if (reply?.kind === "session-over") {
-    return codedError(
-      "WAGGLE_UNKNOWN_AGENT",
-      `this session of agent ${reply.agent} is over: join as a new incarnation`,
-      { field: "incarnation" },
-    );
+  if (reply?.kind === "not-newest") {
+    const { agent, newest } = reply;
+    const sentence = `the newest session of agent ${agent} is ${newest}: join as a new incarnation after it`;
+    return codedError("WAGGLE_UNKNOWN_AGENT", sentence, { field: "after", newest });
   }
   if (reply?.kind === "fenced") {
     return codedError(

@@ -4,7 +4,6 @@ import { assert } from "../assert.ts";
 import {
   type AgentId,
   type AssignmentNumber,
-  type Incarnation,
   type Instant,
   type Kind,
   NO_GROUP,
@@ -56,10 +55,9 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
   row.unresponsive = false;
   row.leftAt = context.at;
   if (event.reason === "fenced") {
-    row.fencedIncarnations = withEnded(row, row.fencedIncarnations, context.at);
+    const fenced = [...row.fencedIncarnations, row.incarnation];
+    row.fencedIncarnations = fenced.slice(-limits.fencedIncarnationsMax);
     row.fencedAt = context.at;
-  } else if (row.lastNumber > 0) {
-    row.pastIncarnations = withEnded(row, row.pastIncarnations, context.at);
   }
   removeFromKinds(state, row);
   for (const kindRow of row.kindRows) noteKind(state, kindRow);
@@ -69,20 +67,6 @@ export function leaveRow(state: SwarmState, event: EventOf<"AgentLeft">, context
     kind: "forget",
     agent: row.id,
   });
-}
-
-/**
- * Ended sessions, the row's session last. Copies of joins come late. So after a short session many earlier sessions
- * stay, and after a long session few.
- */
-function withEnded(
-  { incarnation, joinedAt }: AgentRow,
-  earlier: readonly Incarnation[],
-  at: Instant,
-): readonly Incarnation[] {
-  const isShort = at - joinedAt <= limits.joinCopyMsMax;
-  const ended = [...earlier.filter((session) => session !== incarnation), incarnation];
-  return ended.slice(-(isShort ? limits.pastIncarnationsMax : limits.pastIncarnationsMin));
 }
 
 /** The next assignment gets the number after `upTo`. */
@@ -239,7 +223,6 @@ function newAgentRow(event: EventOf<"AgentJoined">, at: Instant): AgentRow {
     leftAt: undefined,
     fencedIncarnations: [],
     fencedAt: undefined,
-    pastIncarnations: [],
     recordByKind: new Map(),
     suspensionByKind: new Map(),
     forgetTimer: undefined,

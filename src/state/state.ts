@@ -193,15 +193,10 @@ export interface AgentRow {
   leftAt: Instant | undefined;
   /**
    * Sessions ended by a later start, newest last, and when the newest ended: processes that may still believe they are
-   * the agent. The newest ones, from `limits.pastIncarnationsMin` to `limits.pastIncarnationsMax`.
+   * the agent. At most `limits.fencedIncarnationsMax`, the newest.
    */
   fencedIncarnations: readonly Incarnation[];
   fencedAt: Instant | undefined;
-  /**
-   * Sessions with assignments that ended without being fenced, newest last: a late join of such a session is ignored.
-   * As many as fenced sessions.
-   */
-  pastIncarnations: readonly Incarnation[];
   readonly recordByKind: Map<Kind, SuccessRecord>;
   readonly suspensionByKind: Map<Kind, Suspension>;
   forgetTimer: Timer | undefined;

@@ -64,6 +64,21 @@ describe("joining", () => {
     expect(notices).toContainEqual({ type: "joined" });
   });
 
+  it("begins anew after a session of an earlier process, which the leader names", async () => {
+    const { leader, clock, notices } = await join({ hasLeader: false });
+    leader.script.join = ({ after }) => {
+      if (after === "x7") return undefined;
+      return { ok: false, code: "WAGGLE_UNKNOWN_AGENT", message: "the newest is x7", newest: "x7" };
+    };
+    leader.appear();
+    await clock.advance(limits.agentRetryMsMax);
+    const [refused, accepted] = leader.all("join");
+    expect(refused).not.toHaveProperty("after");
+    expect(accepted).toMatchObject({ after: "x7" });
+    expect(accepted?.incarnation).not.toBe(refused?.incarnation);
+    expect(notices).toContainEqual({ type: "joined" });
+  });
+
   it("backs off between tries, up to a second", async () => {
     const times: number[] = [];
     const { leader, clock } = await join({ hasLeader: false });

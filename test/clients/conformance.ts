@@ -182,6 +182,24 @@ export function agentConformance(name: string, start: (url: string) => Promise<A
       expect(leader.reports().map(({ task }) => task)).toEqual(["t9"]);
     });
 
+    it("names the newest session at a join: its own, or the session that a refusal names", async () => {
+      const own = leader.incarnation;
+      leader.script.join = ({ after }) => {
+        if (after === "x7") return undefined;
+        const refusal = { ok: false, code: "WAGGLE_UNKNOWN_AGENT", field: "after", newest: "x7" };
+        return { ...refusal, message: "the newest session of agent a1 is x7" };
+      };
+      leader.push({ type: "rejoin" });
+      await expect.poll(() => leader.all("join").length, wait).toBe(3);
+      const [, refused, accepted] = leader.all("join");
+      expect(refused?.after).toBe(own);
+      expect(accepted?.after).toBe("x7");
+      expect(new Set([own, refused?.incarnation, accepted?.incarnation]).size).toBe(3);
+      leader.countFromOne();
+      leader.assign(leader.assignment({ task: "t9", payload: "x" }));
+      expect(await reportOf("t9")).toMatchObject({ outcome: "completed" });
+    });
+
     it("ends when another process has its id", async () => {
       leader.push({ type: "fenced" });
       expect(await agent.ended()).toBe("WAGGLE_FENCED");

@@ -115,14 +115,27 @@ describe("joining", () => {
     ]);
   });
 
-  it("again with an ended session is refused, naming the field", async () => {
+  it("again with an ended session is refused, naming the field and the newest session", async () => {
     const agent = await swarm.agent("a1");
     await agent.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" });
     expect(await agent.join()).toMatchObject({
       ok: false,
       code: "WAGGLE_UNKNOWN_AGENT",
-      field: "incarnation",
+      field: "after",
+      newest: "a1-1",
     });
+  });
+
+  it("as a new session names the newest session, or fences no session", async () => {
+    const agent = await swarm.agent("a1");
+    const join = { ...agent.joinMessage, incarnation: "a1-2" };
+    const refused = { ok: false, code: "WAGGLE_UNKNOWN_AGENT", field: "after", newest: "a1-1" };
+    const joining = subjects.agent("_", "a1", "join");
+    expect(await agent.ask(joining, join)).toMatchObject(refused);
+    expect(await agent.ask(joining, { ...join, after: "a1-0" })).toMatchObject(refused);
+    expect(await agent.beat([], 0)).toMatchObject({ renewed: true });
+    expect(await agent.ask(joining, { ...join, after: "a1-1" })).toMatchObject({ ok: true });
+    expect(await agent.push("fenced")).toMatchObject({ incarnation: "a1-1" });
   });
 
   it("is saturated by its newest number of slots", async () => {

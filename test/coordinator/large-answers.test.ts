@@ -150,7 +150,7 @@ describe("an agent that holds much that is not its own", () => {
 
   it("may join, and hears of the rest with its heartbeat", async () => {
     const agent = await swarm.agent("a1");
-    Object.assign(agent.joinMessage, { incarnation: "a1-2" });
+    Object.assign(agent.joinMessage, { incarnation: "a1-2", after: "a1-1" });
     Object.assign(agent.joinMessage, { held: manyHeld(agent.joinMessage) });
     expect(await agent.join()).toMatchObject({ ok: true, resumed: false });
   });

@@ -2,7 +2,7 @@
 // remember all pushes and lie about them. The invariants hold, the coordinator lives, and each request is answered.
 
 import { afterEach, expect, it } from "vitest";
-import { instant } from "../../src/ids.ts";
+import { agentId, instant } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
 import type { AgentPush } from "../../src/protocol/schemas.ts";
 import { statusOf } from "../../src/views/status.ts";
@@ -59,8 +59,11 @@ class Chaos {
   #handles = 0;
   #lives = 0;
   readonly #sessionByAgent = new Map<string, string>();
+  readonly #newestOf: (agent: string) => string | undefined;
 
-  constructor(dice: Dice, clock: ManualClock) {
+  /** @param newestOf the newest session of an agent */
+  constructor(dice: Dice, clock: ManualClock, newestOf: (agent: string) => string | undefined) {
+    this.#newestOf = newestOf;
     this.#dice = dice;
     this.#clock = clock;
   }
@@ -230,6 +233,7 @@ class Chaos {
     return {
       // A fenced session does not join again.
       incarnation: this.#sessionByAgent.get(agent),
+      after: this.#newestOf(agent),
       kinds: ["count", "digest", "outline"].filter(() => dice.below(3) > 0),
       maxConcurrent: 1 + dice.below(4),
       prefetch: dice.below(3),
@@ -334,7 +338,9 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
     clock,
     random: { next: () => dice.next(), id: (length) => `r${dice.below(1e9)}`.padEnd(length, "0") },
   });
-  const chaos = new Chaos(dice, clock);
+  const { watched } = swarm;
+  const newestOf = (agent: string) => watched.settled().state.agentById.get(agentId(agent))?.incarnation;
+  const chaos = new Chaos(dice, clock, newestOf);
   const { transport } = swarm.client;
   transport.subscribe(subjects.assign("_", "*"), ({ subject, data }) =>
     chaos.hear(subject.split(".")[5] ?? "", JSON.parse(Buffer.from(data).toString())),

@@ -9,8 +9,8 @@ import {
   attemptNumber,
   type Incarnation,
   incarnation,
-  instant,
   kind,
+  NO_GROUP,
   taskId,
 } from "../../src/ids.ts";
 import { limits } from "../../src/limits.ts";
@@ -97,9 +97,37 @@ describe("joining", () => {
     expect(turns.agent("a1")).toMatchObject({ incarnation: "a1-2", lastNumber: 2, confirmedNumber: 0 });
   });
 
-  it("again with any fenced session is refused, however many sessions followed, and fences no session", () => {
+  it("of a new session is refused unless the join names the newest session, and the answer names it", () => {
+    const turns = busy(1);
+    const before = fingerprint(turns.state);
+    const second = join("a1", { incarnation: incarnation("a1-2") });
+    for (const stranger of ["a1-0", "a1-2"])
+      expect(turns.turn({ ...second, after: incarnation(stranger) })).toEqual([
+        { kind: "not-newest", agent: a1, newest: first },
+      ]);
+    expect(decideOnly(turns, second)).toEqual({ kind: "not-newest", agent: a1, newest: first });
+    expect(fingerprint(turns.state)).toBe(before);
+    expect(turns.turn({ ...second, after: first })).toMatchObject([{ kind: "joined", resumed: false }]);
+  });
+
+  it("that a grant refused fences no later session when a copy arrives after the grant is gone", () => {
     const turns = new Turns();
-    const lives = Array.from({ length: limits.pastIncarnationsMax + 1 }, (_, n) =>
+    turns.turn(join("a1"));
+    turns.turn({ type: "LeaveAgent", agent: a1, incarnation: first });
+    turns.turn({ type: "SetGrant", group: NO_GROUP, grant: { maxConcurrent: 1 } });
+    const refused = { ...join("a1", { incarnation: incarnation("a1-2"), maxConcurrent: 2 }), after: first };
+    expect(turns.turn(refused)).toMatchObject([{ kind: "beyond-grant" }]);
+    const third = incarnation("a1-3");
+    turns.turn(join("a1", { incarnation: third }), submit());
+    turns.turn({ type: "RemoveGrant", group: NO_GROUP });
+    expect(turns.turn(refused)).toEqual([{ kind: "not-newest", agent: a1, newest: third }]);
+    expect(turns.agent("a1")).toMatchObject({ incarnation: third, online: true });
+    expect(turns.task("t1")).toMatchObject({ state: "assigned", attempt: 1 });
+  });
+
+  it("again with a fenced session is refused, and fences no session", () => {
+    const turns = new Turns();
+    const lives = Array.from({ length: limits.fencedIncarnationsMax + 1 }, (_, n) =>
       incarnation(`a1-${n + 1}`),
     );
     for (const life of lives) turns.turn(join("a1", { incarnation: life }));
@@ -108,89 +136,43 @@ describe("joining", () => {
       expect(turns.turn(join("a1", { incarnation: life }))).toEqual([{ kind: "fenced", agent: a1 }]);
     expect(fingerprint(turns.state)).toBe(before);
     expect(turns.agent("a1").incarnation).toBe(lives.at(-1));
-    expect(turns.agent("a1").fencedIncarnations).toHaveLength(limits.pastIncarnationsMax);
-  });
-
-  it.each<[string, (session: Incarnation) => Command[]]>([
-    ["fenced", () => []],
-    ["left", (session) => [{ type: "LeaveAgent", agent: a1, incarnation: session }]],
-  ])("by a copy that is two minutes late is refused: %s sessions of one second each followed", (_, end) => {
-    const turns = new Turns();
-    const lives = Array.from({ length: 121 }, (_, n) => incarnation(`a1-${n + 1}`));
-    for (const life of lives) {
-      turns.turn(join("a1", { incarnation: life }), submit({ id: taskId(`of-${life}`) }));
-      turns.at = instant(turns.at + 1_000);
-      turns.turn(...end(life));
-    }
-    turns.turn(join("a1", { incarnation: incarnation("a1-newest") }));
-    turns.turn(join("a1", { incarnation: first }));
-    expect(turns.agent("a1")).toMatchObject({ incarnation: "a1-newest", online: true });
   });
 
   it("keeps no more than the newest fenced sessions", () => {
     const turns = new Turns();
-    const lives = Array.from({ length: limits.pastIncarnationsMax + 2 }, (_, n) =>
+    const lives = Array.from({ length: limits.fencedIncarnationsMax + 2 }, (_, n) =>
       incarnation(`a1-${n + 1}`),
     );
     for (const life of lives) turns.turn(join("a1", { incarnation: life }));
     expect(turns.agent("a1").fencedIncarnations).toEqual(lives.slice(1, -1));
   });
 
-  it("keeps few fenced sessions after one that lasted: no copy of an earlier join arrives any more", () => {
+  it.each<[string, (session: Incarnation) => Command[]]>([
+    ["fenced", () => []],
+    ["left", (session) => [{ type: "LeaveAgent", agent: a1, incarnation: session }]],
+    ["lapsed", (session) => [{ type: "LapseAgent", agent: a1, incarnation: session }]],
+  ])("by a late copy is refused, however many sessions followed: %s", (_, end) => {
     const turns = new Turns();
-    const lives = Array.from({ length: limits.pastIncarnationsMin + 3 }, (_, n) =>
-      incarnation(`a1-${n + 1}`),
-    );
-    for (const life of lives.slice(0, -1)) turns.turn(join("a1", { incarnation: life }));
-    turns.at = instant(turns.at + limits.joinCopyMsMax + 1);
-    turns.turn(join("a1", { incarnation: lives.at(-1) ?? first }));
-    expect(turns.agent("a1").fencedIncarnations).toEqual(lives.slice(2, -1));
+    const lives = Array.from({ length: 40 }, (_, n) => incarnation(`a1-${n + 1}`));
+    const joins = lives.map((life, n) => ({
+      ...join("a1", { incarnation: life }),
+      ...(n === 0 ? {} : { after: incarnation(`a1-${n}`) }),
+    }));
+    for (const [n, command] of joins.entries()) {
+      turns.turn(command, submit({ id: taskId(`of-${n}`) }));
+      if (n < joins.length - 1) turns.turn(...end(command.incarnation));
+    }
+    for (const copy of joins.slice(0, -1))
+      expect(decideOnly(turns, copy).kind).toMatch(/^(fenced|not-newest)$/);
   });
 
   it("again with an ended session is refused: its numbers and tokens would be assigned twice", () => {
     const turns = busy(1);
     turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
     const before = fingerprint(turns.state);
-    expect(turns.turn(join("a1"))).toEqual([{ kind: "session-over", agent: a1 }]);
+    expect(turns.turn(join("a1"))).toEqual([{ kind: "not-newest", agent: a1, newest: first }]);
     expect(fingerprint(turns.state)).toBe(before);
     expect(turns.turn(join("a1", { incarnation: incarnation("a1-2") }))).toMatchObject([{ resumed: false }]);
-  });
-
-  it("again with a session that had assignments is refused, also after a later session began and ended", () => {
-    const turns = busy(1);
-    const second = incarnation("a1-2");
-    turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
-    turns.turn(join("a1", { incarnation: second }));
-    for (const isThere of [true, false]) {
-      expect(turns.turn(join("a1"))).toEqual([{ kind: "session-over", agent: a1 }]);
-      expect(turns.agent("a1")).toMatchObject({ incarnation: second, online: isThere });
-      turns.turn({ type: "LeaveAgent", agent: a1, incarnation: second });
-    }
-  });
-
-  it("records a session once that began again while it was forgotten", () => {
-    const turns = busy(1);
-    turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
-    turns.agent("a1").pastIncarnations = []; // as by an earlier version
-    turns.turn(join("a1", { incarnation: incarnation("a1-2") }));
-    turns.turn(join("a1"));
-    turns.agent("a1").pastIncarnations = [first];
-    turns.turn(submit({ id: taskId("again") }));
-    turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
-    expect(turns.agent("a1").pastIncarnations).toEqual([first]);
-  });
-
-  it("keeps no more than the newest sessions with assignments", () => {
-    const turns = busy(1);
-    const lives = Array.from({ length: limits.pastIncarnationsMax + 1 }, (_, n) =>
-      incarnation(`a1-${n + 2}`),
-    );
-    turns.turn({ type: "LapseAgent", agent: a1, incarnation: first });
-    for (const life of lives) {
-      turns.turn(join("a1", { incarnation: life }), submit({ id: taskId(`of-${life}`) }));
-      turns.turn({ type: "LapseAgent", agent: a1, incarnation: life });
-    }
-    expect(turns.agent("a1").pastIncarnations).toEqual(lives.slice(-limits.pastIncarnationsMax));
   });
 
   it("is refused at the maximum of agents, unless the agent is known", () => {

@@ -195,12 +195,10 @@ describe("changed lines with valid seals", () => {
 
   it("name a field with an empty list in place of an absent one", () => {
     const rows = rowsOf(whole);
-    const at = rows.findIndex(([, fields]) => fields["pastIncarnations"] !== undefined);
+    const at = rows.findIndex(([, fields]) => fields["clears"] !== undefined);
     const [name, fields] = rows[at] as [RowName, Json];
-    const lines = sealed(rows.with(at, [name, { ...fields, pastIncarnations: [] }]));
-    expect(() => decodeState(lines)).toThrow(
-      "agent.pastIncarnations is [], not one name at least, or absent",
-    );
+    const lines = sealed(rows.with(at, [name, { ...fields, clears: [] }]));
+    expect(() => decodeState(lines)).toThrow("attempt.clears is [], not one name at least, or absent");
   });
 
   it("are refused where their version differs, and the error says so", () => {

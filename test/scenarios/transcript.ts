@@ -252,7 +252,9 @@ class Stage {
     actor.seen = new Set();
     actor.slots = new Map();
     const { incarnation, join } = actor;
-    await this.#swarmOf().client.ask(subjects.agent("_", actor.id, "join"), { ...join, incarnation });
+    const after = actor.lives === 1 ? {} : { after: `${actor.id}-${actor.lives - 1}` };
+    const message = { ...join, incarnation, ...after };
+    await this.#swarmOf().client.ask(subjects.agent("_", actor.id, "join"), message);
   }
 
   #beat(actor: Actor): void {

@@ -297,7 +297,6 @@ export function pokeRareValues({ state }: SlotTurns): void {
   agent?.suspensionByKind.set(l, { until: instant(state.at + 1), step: 3 });
   if (agent !== undefined) {
     agent.fencedIncarnations = [incarnation("a1-8"), incarnation("a1-9")];
-    agent.pastIncarnations = [incarnation("a1-6"), incarnation("a1-7")];
     agent.fencedAt = state.at;
   }
   for (const record of [...(agent?.recordByKind.values() ?? []), ...state.recordByKind.values()]) {

@@ -269,12 +269,13 @@ export class WireAgent extends WireNode {
     this.pushes = this.listen<AgentPush>(subjects.assign(group, id));
   }
 
-  join() {
+  /** Joins after the newest session of the id. */
+  async join() {
     const { held, ...rest } = this.joinMessage;
-    return this.ask(subjects.agent(this.group, this.id, "join"), {
-      ...rest,
-      ...(held === undefined ? {} : { held: named(held) }),
-    });
+    const join = { ...rest, ...(held === undefined ? {} : { held: named(held) }) };
+    const subject = subjects.agent(this.group, this.id, "join");
+    const answer = await this.ask(subject, join);
+    return answer.newest === undefined ? answer : await this.ask(subject, { ...join, after: answer.newest });
   }
 
   /** Waits for the next assignment. */

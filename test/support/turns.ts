@@ -7,6 +7,7 @@ import type { Command, Reply } from "../../src/core/command.ts";
 import type { Effect } from "../../src/core/effect.ts";
 import type { Violation } from "../../src/core/invariant.ts";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
+import { afterNewest } from "../../src/core/recorded-inputs.ts";
 import { Turn } from "../../src/core/step.ts";
 import { Succession } from "../../src/core/succession.ts";
 import {
@@ -147,13 +148,19 @@ export class Turns {
 
   #turn(commands: readonly Command[]): Reply[] {
     const turn = new Turn(this.state, this.at, batchIndex(this.records.length + 1), this.#planner);
-    const replies = commands.map((command) => turn.take(command));
+    const replies = commands.map((command) => turn.take(this.#asAsked(command)));
     const isDecided = replies.every(({ kind }) => kind !== "again");
     const isComplete = [turn.takeDue(() => 0), turn.plan(), isDecided].every((done) => done);
     this.#append(turn);
     if (isComplete) this.#check(checkAfterTurn(this.state));
     this.#check(this.#succession.check(this.state));
     return replies;
+  }
+
+  /** A join without `after` names the newest session, as after a refusal. */
+  #asAsked(command: Command): Command {
+    if (command.type !== "JoinAgent" || "after" in command) return command;
+    return { ...command, ...afterNewest(this.state.agentById.get(command.agent)) };
   }
 
   /** A setting, and its effects on slots. */

@@ -88,6 +88,7 @@ class Agent:
         self.nats, self.id, self.handler, self.profile = swarm.nats, id, handler, profile
         self.prefix, self.term, self.lock, self.changed = f"{swarm.prefix}.agent.{group}.{id}", 0, threading.RLock(), threading.Event()
         self.is_draining, self.is_over, self.error, self.ended = False, False, None, threading.Event()
+        self.newest = None  # incarnation of the newest accepted session, as far as known: a join names it
         self.running, self.slots = 0, {}  # handlers of all incarnations; slots by handle
         self.reports, self.has_reports, self.ttl, self.period = [], threading.Event(), 10.0, 1.0
         self.begin()
@@ -115,8 +116,19 @@ class Agent:
     def join(self):
         sent_at = time.monotonic()
         free = self.profile["maxConcurrent"] - self.running
-        answer = self.ask("join", {**self.profile, "maxConcurrent": max(1, free), "seen": self.seen, "held": self.listed()})
+        after = {} if self.newest is None else {"after": self.newest}
+        offer = {**self.profile, **after, "maxConcurrent": max(1, free), "seen": self.seen, "held": self.listed()}
+        try:
+            answer = self.ask("join", offer)
+        except WaggleError as error:
+            if error.newest is None:
+                raise
+            with self.lock:
+                self.begin()
+                self.newest = error.newest
+            return self.join()
         with self.lock:
+            self.newest = self.incarnation
             self.ttl, self.period = answer["leaseTtlMs"] / 1000, answer["heartbeatMs"] / 1000
             self.term, self.confirmed_at, self.must_join = max(self.term, answer["term"]), sent_at, False
             self.revoke(answer["unknown"])

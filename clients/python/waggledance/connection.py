@@ -11,11 +11,12 @@ MAY_DECIDE_LATER = {"WAGGLE_NO_LEADER", "WAGGLE_OUTCOME_UNKNOWN", "WAGGLE_UNREAC
 
 
 class WaggleError(Exception):
-    """Has a stable `code`, as WAGGLE_NO_LEADER. `field` names a wrong argument; `outcome` tells how a task ended."""
+    """Has a stable `code`, as WAGGLE_NO_LEADER. `field` names a wrong argument; `outcome` tells how a task ended. `newest` is the
+    newest session of an agent whose join is refused."""
 
-    def __init__(self, code, message, field=None, outcome=None):
+    def __init__(self, code, message, field=None, outcome=None, newest=None):
         super().__init__(f"{code}: {message}")
-        self.code, self.message, self.field, self.outcome = code, message, field, outcome
+        self.code, self.message, self.field, self.outcome, self.newest = code, message, field, outcome, newest
 
 
 class OnHold(WaggleError):
@@ -77,7 +78,7 @@ def error_of(answer):
     message, field = answer["message"].replace("tasks[0].", ""), answer.get("field", "").replace("tasks[0].", "")
     if "hold" in answer:
         return OnHold(message, answer["hold"]["resource"], answer["hold"]["until"] / 1000)
-    return WaggleError(answer["code"], message, field or None)
+    return WaggleError(answer["code"], message, field or None, newest=answer.get("newest"))
 
 
 def servers_in(urls):

@@ -12,10 +12,8 @@ import { readRecord, readTimer, timerFields } from "./values.ts";
 
 export function* agentRows(state: SwarmState): Generator<Row> {
   for (const agent of state.agentById.values()) {
-    const { kinds, kindRows: _, open, recordByKind, suspensionByKind, forgetTimer, ...rest } = agent;
-    const { pastIncarnations, ...fields } = rest;
-    const past = pastIncarnations.length === 0 ? {} : { pastIncarnations }; // left out when empty
-    yield ["agent", { ...fields, ...past, kinds: [...kinds], forgetTimer: timerFields(forgetTimer) }];
+    const { kinds, kindRows: _, open, recordByKind, suspensionByKind, forgetTimer, ...fields } = agent;
+    yield ["agent", { ...fields, kinds: [...kinds], forgetTimer: timerFields(forgetTimer) }];
     for (const [kind, record] of recordByKind) yield ["agent-record", { kind, record }];
     for (const [kind, suspension] of suspensionByKind) yield ["suspension", { kind, ...suspension }];
     for (const attempt of open.values()) yield ["attempt", attemptFields(attempt)];
@@ -73,7 +71,6 @@ export class AgentReader {
       leftAt: fields.optionalWhole("leftAt"),
       fencedIncarnations: fields.names<Incarnation>("fencedIncarnations"),
       fencedAt: fields.optionalWhole("fencedAt"),
-      pastIncarnations: fields.optionalNames<Incarnation>("pastIncarnations"),
       recordByKind: new Map(),
       suspensionByKind: new Map(),
       forgetTimer: undefined,

@@ -9,6 +9,7 @@
 // leave. Attempts that the record never finished take the mean of their kind.
 
 import type { Command, CommandOf, Reply } from "../../core/command.ts";
+import { afterNewest } from "../../core/recorded-inputs.ts";
 import { decodeState } from "../../core/snapshot/decode.ts";
 import { Turn } from "../../core/step.ts";
 import { InvalidValueError } from "../../errors.ts";
@@ -293,7 +294,11 @@ export class Playback {
   #inputOf(command: Command, at: Instant): Command | undefined {
     switch (command.type) {
       case "JoinAgent":
-        return this.#resized({ ...command, ...asNew });
+        return this.#resized({
+          ...command,
+          ...asNew,
+          ...afterNewest(this.#state.agentById.get(command.agent)),
+        });
       case "LeaveAgent":
       case "LapseAgent":
       case "DrainAgent":
