@@ -50,12 +50,12 @@ export function swarmMiddleware(swarm: Swarm, options?: CallOptions): SwarmMiddl
         (answer) => usageIn(answer),
       ),
     wrapStream: async ({ model, params }) => {
-      const lease = await calls.open(callOf(model.modelId, params));
+      const lease = await calls.open({ ...callOf(model.modelId, params), standIn });
       try {
         const result = await lease.race(model.doStream({ ...params, abortSignal: lease.signal }));
-        return { ...result, stream: calls.readAhead(lease, result.stream, { usageOf: usageIn }) };
+        return { ...result, stream: calls.readAhead(lease, result.stream, { usageOf: usageIn, textOf }) };
       } catch (error) {
-        throw await calls.failed(lease, error);
+        throw calls.failed(lease, error);
       }
     },
   };
@@ -72,6 +72,15 @@ export async function swarmModel<Model extends object>(
   type Wrap = { wrapLanguageModel(of: { model: Model; middleware: SwarmMiddleware }): Model };
   const { wrapLanguageModel } = await importPeer<Wrap>("ai", "swarmModel");
   return wrapLanguageModel({ model, middleware });
+}
+
+/** The SDK hands the errors of a stream to `onError` alone. It throws this one for a text that never began. */
+const standIn = "AI_NoOutputGeneratedError";
+
+/** Of the part `text-delta` of a stream. */
+function textOf(part: unknown): string | undefined {
+  const { type, delta } = part as { readonly type?: unknown; readonly delta?: unknown };
+  return type === "text-delta" && typeof delta === "string" ? delta : undefined;
 }
 
 /** Of an answer, or of the part `finish` of a stream. The total is a field of its own since version 6. */

@@ -15,7 +15,7 @@ export async function sendHeld(
   try {
     const response = await lease.race(send(lease.signal));
     if (!response.ok || response.body === null) {
-      await calls.refused(lease, response);
+      calls.refused(lease, response);
       return response;
     }
     if (isEventStream(response)) {
@@ -29,10 +29,10 @@ export async function sendHeld(
       return new Response(body, response);
     }
     lease.note(wireUsage(parsed(await lease.race(response.clone().text()))));
-    lease.end();
+    lease.succeed();
     return response;
   } catch (error) {
-    throw await calls.failed(lease, error);
+    throw calls.failed(lease, error);
   }
 }
 

@@ -10,7 +10,9 @@
 
 import { randomUUID } from "node:crypto";
 import { Aborts } from "../abort.ts";
+import { callRecordOf } from "../agent/current-attempt.ts";
 import { type HandlerContext, InfrastructureError } from "../agent/handler.ts";
+import type { CallRecord } from "../agent/hidden-failures.ts";
 import type { RefusedSlot } from "../agent/slot-refusal.ts";
 import type { AcquireOptions, Slot } from "../agent/slots.ts";
 import type { Swarm } from "../client/swarm.ts";
@@ -31,11 +33,15 @@ export interface ModelCall {
   readonly prompt: unknown;
   /** Ends the wait for a slot, and the call. */
   readonly signal?: AbortSignal | null | undefined;
+  /** For a framework that hides the errors of its streams: the name of the error that it throws instead, if any. */
+  readonly standIn?: string;
 }
 
 /** How a stream is read ahead, and what its chunks say. */
 export interface StreamReading<Chunk> {
   readonly usageOf: (chunk: Chunk) => TokenUsage | undefined;
+  /** Text of the answer in a chunk, where the framework hides errors. */
+  readonly textOf?: (chunk: Chunk) => string | undefined;
   /** Default: the later numbers count. */
   readonly add?: (before: TokenUsage, now: TokenUsage) => TokenUsage;
   /** True for the last chunk that says something: a reader need not read the end after it. */
@@ -70,10 +76,10 @@ export class ModelCalls {
     try {
       const answer = await lease.race(send(lease.signal));
       lease.note(usageOf(answer));
-      lease.end();
+      lease.succeed();
       return answer;
     } catch (error) {
-      throw await this.failed(lease, error);
+      throw this.failed(lease, error);
     }
   }
 
@@ -88,17 +94,31 @@ export class ModelCalls {
     try {
       return this.readAhead(lease, await lease.race(send(lease.signal)), reading);
     } catch (error) {
-      throw await this.failed(lease, error);
+      throw this.failed(lease, error);
     }
   }
 
   /** Acquires the slot of a call. @throws InvalidValueError for a model without an id; as `Swarm.acquire`;
    *  InfrastructureError inside an attempt whose earlier call was refused, until the provider's time is over */
-  async open({ model: id, prompt, signal }: ModelCall): Promise<Lease> {
+  async open(call: ModelCall): Promise<Lease> {
+    const attempt = this.#swarm.currentAttempt();
+    const record = callRecordOf(attempt);
+    try {
+      return await this.#open(call, attempt, record);
+    } catch (error) {
+      if (call.standIn !== undefined && call.signal?.aborted !== true) record?.failed(error, call.standIn);
+      throw error;
+    }
+  }
+
+  async #open(
+    { model: id, prompt, signal, standIn }: ModelCall,
+    attempt: HandlerContext | undefined,
+    record: CallRecord | undefined,
+  ): Promise<Lease> {
     const { resource: named, tiers, ...options } = this.#options;
     const model = modelOf(id, named);
     const resource = resourceOf(model, named);
-    const attempt = this.#swarm.currentAttempt();
     this.#throwIfRefused(attempt, resource);
     const characters = promptCharacters(prompt);
     const terms = {
@@ -112,11 +132,18 @@ export class ModelCalls {
     const slot = await this.#acquire(attempt, resource, terms).catch((error) => {
       throw explained(error, model, resource);
     });
-    return new Lease({ slot, attempt, model, resource, aborts: this.#aborts, signal: signal ?? undefined });
+    const of = { slot, attempt, record, standIn, model, resource };
+    return new Lease({ ...of, aborts: this.#aborts, signal: signal ?? undefined });
   }
 
   /** Ends a failed call. @returns the error to throw */
-  async failed(lease: Lease, error: unknown): Promise<unknown> {
+  failed(lease: Lease, error: unknown): unknown {
+    const toThrow = this.#failed(lease, error);
+    lease.noteFailed(toThrow);
+    return toThrow;
+  }
+
+  #failed(lease: Lease, error: unknown): unknown {
     if (lease.isOver) {
       lease.refuseLate(error);
       return error;
@@ -131,7 +158,7 @@ export class ModelCalls {
   }
 
   /** As `failed`, for an answer of HTTP. @throws InfrastructureError inside a handler */
-  async refused(lease: Lease, { status, headers }: Response): Promise<void> {
+  refused(lease: Lease, { status, headers }: Response): void {
     lease.note({ inputTokens: 0, outputTokens: 0 });
     if (status !== 429) return lease.end();
     const error = this.#usedUp(lease, refusalOf(status, headers, Date.now()), undefined);
@@ -144,26 +171,27 @@ export class ModelCalls {
     source: AsyncIterable<Chunk>,
     reading: StreamReading<Chunk>,
   ): ReadableStream<Chunk> {
-    const { usageOf, add, isLast, isAnswer, strategy } = reading;
+    const { usageOf, textOf, add, isLast, isAnswer, strategy } = reading;
     const chunks = source[Symbol.asyncIterator]();
     const pull = async (to: ReadableStreamDefaultController<Chunk>) => {
       try {
         const next = await lease.race(chunks.next());
         if (next.done === true) {
-          lease.end();
+          lease.succeed();
           return to.close();
         }
         lease.note(usageOf(next.value), add);
+        lease.noteText(textOf?.(next.value));
         if (isAnswer?.(next.value) !== false) lease.touch();
-        if (isLast?.(next.value)) lease.end();
+        if (isLast?.(next.value)) lease.succeed();
         to.enqueue(next.value);
       } catch (error) {
         void chunks.return?.().then(undefined, () => undefined); // a source that fails while it is closed is over
-        to.error(await this.failed(lease, error));
+        to.error(this.failed(lease, error));
       }
     };
     const cancel = (reason: unknown) => {
-      lease.stop(reason);
+      lease.abandon(reason);
       void chunks.return?.().then(undefined, () => undefined); // as above
     };
     const ahead = strategy ?? { highWaterMark: limits.chunksReadAheadMax };
@@ -216,15 +244,20 @@ export class Lease {
   /** Undefined outside of handlers. */
   readonly attempt: HandlerContext | undefined;
   readonly #slot: Slot;
+  readonly #standIn: string | undefined;
   readonly #controller = new AbortController();
   readonly #letGo: (() => void)[];
   #usage: TokenUsage = {};
+  /** Undefined outside of handlers, and once the caller has given up the call. */
+  #record: CallRecord | undefined;
   #isOver = false;
   #isAnswered = false;
 
   constructor(of: {
     readonly slot: Slot;
     readonly attempt: HandlerContext | undefined;
+    readonly record: CallRecord | undefined;
+    readonly standIn: string | undefined;
     readonly model: string;
     readonly resource: string;
     readonly aborts: Aborts;
@@ -234,10 +267,18 @@ export class Lease {
     this.resource = of.resource;
     this.attempt = of.attempt;
     this.#slot = of.slot;
-    const signals = [of.signal, of.slot.signal, of.attempt?.signal].filter((each) => each !== undefined);
-    this.#letGo = signals.map((each) => of.aborts.on(each, () => this.stop(each.reason)));
-    const aborted = signals.find((each) => each.aborted);
-    if (aborted !== undefined) this.stop(aborted.reason);
+    this.#record = of.record;
+    this.#standIn = of.standIn;
+    const ends: [AbortSignal | undefined, (reason: unknown) => void][] = [
+      [of.signal, (reason) => this.abandon(reason)],
+      [of.slot.signal, (reason) => this.stop(reason)],
+      [of.attempt?.signal, (reason) => this.stop(reason)],
+    ];
+    this.#letGo = ends.flatMap(([signal, end]) =>
+      signal === undefined ? [] : [of.aborts.on(signal, () => end(signal.reason))],
+    );
+    const [aborted, end] = ends.find(([signal]) => signal?.aborted === true) ?? [];
+    end?.(aborted?.reason);
   }
 
   /** For the provider's call: aborted with the caller's signal, the attempt, the loss of the slot, the consumer. */
@@ -259,9 +300,24 @@ export class Lease {
     if (usage !== undefined) this.#usage = add(this.#usage, usage);
   }
 
+  noteText(text: string | undefined): void {
+    if (text !== undefined) this.#record?.delivered(text);
+  }
+
+  /** For a framework that hides errors. */
+  noteFailed(error: unknown): void {
+    if (this.#standIn !== undefined) this.#record?.failed(error, this.#standIn);
+  }
+
   /** The provider is at work: renews the idle limit. */
   touch(): void {
     this.#slot.touch();
+  }
+
+  /** The provider has answered. */
+  succeed(): void {
+    if (!this.#isOver) this.#record?.succeeded();
+    this.end();
   }
 
   /** Reports the tokens, and releases the slot. Without a report, the estimate is charged. Idempotent.
@@ -293,6 +349,12 @@ export class Lease {
     } catch (error) {
       if (!(error instanceof WaggleError)) throw error;
     }
+  }
+
+  /** The caller gives up the call: what becomes of it does not matter to the attempt. */
+  abandon(reason: unknown): void {
+    this.#record = undefined;
+    this.stop(reason);
   }
 
   /** Ends the lease before the call has ended, and aborts the call. */

@@ -4,12 +4,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { SwarmId } from "../ids.ts";
 import type { HandlerContext } from "./handler.ts";
+import type { CallRecord, HiddenFailures } from "./hidden-failures.ts";
 
 /** A handler's context, and whether the handler still runs. */
 export interface RunningAttempt extends HandlerContext {
   readonly hasEnded: boolean;
   /** Of the agent that runs the handler. */
   readonly reached: ReachedSwarm;
+  readonly hiddenFailures: HiddenFailures;
 }
 
 /** A swarm, as a connection reaches it. A name alone does not tell swarms of different servers apart. */
@@ -37,6 +39,11 @@ export function currentAttemptOf({ swarm, servers }: ReachedSwarm): HandlerConte
   const isShared =
     servers === undefined || others === undefined || servers.some((server) => others.includes(server));
   return isShared ? attempt : undefined;
+}
+
+/** A call of a model begins in an attempt. Undefined outside of handlers. */
+export function callRecordOf(attempt: HandlerContext | undefined): CallRecord | undefined {
+  return (attempt as Partial<RunningAttempt> | undefined)?.hiddenFailures?.begin();
 }
 
 /** Runs code as the code of an attempt. */

@@ -18,6 +18,7 @@ import {
   HandlerTask,
   InvalidInputError,
 } from "./handler.ts";
+import { HiddenFailures } from "./hidden-failures.ts";
 import type {
   AbortReason,
   AttemptEnd,
@@ -227,6 +228,7 @@ class Attempt implements RunningAttempt {
   /** As reported; may exceed the maximum that counts. */
   #tokens: number | undefined;
   #slots: AttemptSlots | undefined;
+  #hiddenFailures: HiddenFailures | undefined;
   #span: RunSpan | undefined;
 
   constructor(deps: RunnerDeps, order: AttemptOrder, shared: Shared, receivedAt: number) {
@@ -292,6 +294,11 @@ class Attempt implements RunningAttempt {
       });
       return await this.#slots.acquire(resources, options, this.signal);
     };
+  }
+
+  get hiddenFailures(): HiddenFailures {
+    this.#hiddenFailures ??= new HiddenFailures();
+    return this.#hiddenFailures;
   }
 
   get signal(): AbortSignal {
@@ -385,6 +392,7 @@ class Attempt implements RunningAttempt {
     this.task = new HandlerTask(this.#order);
     const given = await this.#callPlainHandler();
     const value = isGenerated(given) ? await resultOf(given, this.emit, this.signal) : given;
+    this.#hiddenFailures?.check(value);
     return await sealedResult(codec, value, { of: "result", ...context });
   }
 
@@ -401,9 +409,10 @@ class Attempt implements RunningAttempt {
     try {
       const given = await value;
       const result = isGenerated(given) ? await resultOf(given, this.emit, this.signal) : given;
+      this.#hiddenFailures?.check(result);
       return this.#end(verdictOf(result), startedAt);
     } catch (error) {
-      return this.#end(this.#failure(error), startedAt);
+      return this.#end(this.#failure(this.#hiddenFailures?.behind(error) ?? error), startedAt);
     }
   }
 

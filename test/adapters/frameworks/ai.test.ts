@@ -2,10 +2,10 @@
 
 import { APICallError, generateText, streamText, wrapLanguageModel } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { swarmMiddleware, swarmModel } from "../../../src/adapters/ai.ts";
-import { all, conformance } from "./conformance.ts";
-import { type FakeProvider, type Plan, RefusedError, usage, wholeText } from "./fake-provider.ts";
+import { all, conformance, text } from "./conformance.ts";
+import { FakeProvider, type Plan, RefusedError, usage, wholeText } from "./fake-provider.ts";
 
 const total = (count: number) => ({ total: count, noCache: count, cacheRead: 0, cacheWrite: 0 });
 const counted = {
@@ -103,6 +103,72 @@ conformance(
       });
       expect(result.text()).toBe(wholeText);
       expect(bench.provider.calls).toBe(2);
+    });
+
+    describe("a stream whose error the SDK hides from the handler", () => {
+      const quota: Plan = { status: 429, headers: { "retry-after": "1" } };
+      const asked = async () => {
+        const { provider, swarm, resource } = bench;
+        const model = await swarmModel(fakeModel(provider), swarm, { resource });
+        return { model, prompt: "Count.", maxRetries: 0, onError: () => undefined };
+      };
+
+      it("is tried again after a used up quota, and the result is whole", async () => {
+        bench.provider.plans.push(quota);
+        const call = await asked();
+        const result = await bench.inHandler(async function* () {
+          yield* streamText(call).textStream;
+        });
+        expect(result.text()).toBe(wholeText);
+        expect(bench.provider.calls).toBe(2);
+      });
+
+      it("is tried again when the SDK throws an error of its own instead", async () => {
+        bench.provider.plans.push(quota);
+        const call = await asked();
+        const result = await bench.inHandler(async () => ({ summary: await streamText(call).text }));
+        expect(result.json()).toEqual({ summary: wholeText });
+        expect(bench.provider.calls).toBe(2);
+      });
+
+      it("fails with the error of the slot", async () => {
+        const model = await swarmModel(fakeModel(bench.provider), bench.swarm, { resource: "model-unknown" });
+        const call = { ...(await asked()), model };
+        const failed = bench.inHandler(async function* () {
+          yield* streamText(call).textStream;
+        });
+        await expect(failed).rejects.toThrow("`waggle resource set model-unknown --slots 4`");
+      });
+
+      it("fails when the provider hangs up, though a part of the answer came", async () => {
+        bench.provider.plans.push({ breaks: true });
+        const call = await asked();
+        const failed = bench.inHandler(async () => {
+          let summary = "";
+          for await (const part of streamText(call).textStream) summary += part;
+          return { summary };
+        });
+        await expect(failed).rejects.toThrow("the provider hung up");
+      });
+
+      it("is no matter to a result of the handler's own, or of another call", async () => {
+        bench.provider.plans.push(quota);
+        const call = await asked();
+        const own = await bench.inHandler(async () => (await text(streamText(call).textStream)) || "busy");
+        expect(own.text()).toBe("busy");
+        await bench.swarm.unhold({ resource: bench.resource });
+        bench.provider.plans.push(quota);
+        await bench.swarm.setResource("model-other", { slots: 1 });
+        const other = fakeModel(new FakeProvider());
+        const held = await swarmModel(other, bench.swarm, { resource: "model-other" });
+        const another = await bench.inHandler(
+          async () =>
+            (await text(streamText(call).textStream)) ||
+            (await text(streamText({ ...call, model: held }).textStream)),
+        );
+        expect(another.text()).toBe(wholeText);
+        expect(bench.provider.calls).toBe(2);
+      });
     });
 
     it("a quota that is used up after another failure is found behind the SDK's own error", async () => {

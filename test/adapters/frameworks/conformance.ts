@@ -40,7 +40,7 @@ export interface Bench {
   /** Of the present test, with one slot. */
   readonly resource: string;
   /** A call in a handler, of a task with one attempt. */
-  inHandler(run: () => Promise<string>): Promise<TaskResult>;
+  inHandler(run: () => unknown): Promise<TaskResult>;
   /** Waits until no slot is in use. @returns the reported tokens of each lease; undefined: none were reported */
   reports(): Promise<unknown[]>;
 }
@@ -123,7 +123,7 @@ export function conformance(
   const cutOff = partial === undefined ? undefined : expect.objectContaining({ ...partial, partial: true });
 
   /** A call in a handler. */
-  async function inHandler(run: () => Promise<string>): Promise<TaskResult> {
+  async function inHandler(run: () => unknown): Promise<TaskResult> {
     const kind = `kind-${resources}`;
     const agent = await swarm.agent({ kinds: [kind], handler: async () => await run() });
     try {
