@@ -33,7 +33,7 @@ export interface SwarmMiddleware {
 
 /** A middleware for `wrapLanguageModel`: `generateText`, `streamText` and agents hold a slot per call of the model.
  *  @throws InvalidValueError naming the option. Calls reject as `Swarm.acquire` does, and inside a handler with
- *    InfrastructureError after a 429 */
+ *    InfrastructureError after a refusal */
 export function swarmMiddleware(swarm: Swarm, options?: CallOptions): SwarmMiddleware {
   const calls = new ModelCalls("swarmMiddleware", swarm, options);
   const callOf = (modelId: string, { prompt, abortSignal }: CallParams) => ({

@@ -23,7 +23,7 @@ export type SwarmMiddleware = <Request extends HttpRequest>(
 
 /** A middleware for `new Anthropic({ middleware })`. Requests other than `POST /v1/messages` pass without a slot.
  *  @throws InvalidValueError naming the option. Calls reject as `Swarm.acquire` does, and inside a handler with
- *    InfrastructureError after a 429 */
+ *    InfrastructureError after a refusal */
 export function swarmMiddleware(swarm: Swarm, options?: CallOptions): SwarmMiddleware {
   const calls = new ModelCalls("swarmMiddleware", swarm, options);
   return async (request, next, context) => {

@@ -5,7 +5,7 @@ import type { ModelCall, ModelCalls } from "./lease.ts";
 import { laterUsage, type TokenUsage, wireUsage } from "./token-usage.ts";
 
 /** Makes one HTTP request for a call. The slot is held until the last byte has arrived, read or not.
- *  @throws as `ModelCalls.open`; what `send` throws; InfrastructureError inside a handler after a 429 */
+ *  @throws as `ModelCalls.open`; what `send` throws; InfrastructureError inside a handler after a refusal */
 export async function sendHeld(
   calls: ModelCalls,
   call: ModelCall,

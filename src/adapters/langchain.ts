@@ -23,7 +23,7 @@ interface ChatModel {
 /** A chat model that holds a slot per call, and per prompt of a batch. The given model is not changed. Its own retries
  *  are off: they would hold the slot during their back-off. `withRetry` tries again, with a slot per attempt.
  *  @throws InvalidValueError naming the argument or option. Calls reject as `Swarm.acquire` does, and inside a handler
- *    with InfrastructureError after a 429 */
+ *    with InfrastructureError after a refusal */
 export function withSwarm<Model extends ChatModel>(model: Model, swarm: Swarm, options?: CallOptions): Model {
   if (typeof model?._generate !== "function") {
     const sentence = "withSwarm: model: must be a chat model of LangChain, such as new ChatOpenAI({ … })";

@@ -5,7 +5,8 @@
 // of the stream are always seen. Frameworks retry outside of a lease, so no slot is held during their back-off.
 //
 // A quota that is used up (429) becomes a hold, placed with the release of the slot: no waiting call gets the slot
-// before. Without a time the third refusal in a row places the hold. Inside a handler the call also throws
+// before. So does an overload with a time (503, 529). A 429 without a time places a hold when it is the third in a row.
+// Inside a handler the call also throws
 // InfrastructureError, so that the task is tried again after the hold.
 
 import { randomUUID } from "node:crypto";
@@ -23,7 +24,7 @@ import { said } from "../state/argument.ts";
 import { promptTokensOf, weightOf } from "../state/weight.ts";
 import { type CallOptions, readCallOptions, readSwarm } from "./call-options.ts";
 import { promptCharacters } from "./prompt-text.ts";
-import { type Refusal, refusalIn, refusalOf } from "./refusal.ts";
+import { isRefused, isUnanswered, type Refusal, refusalIn, refusalOf } from "./refusal.ts";
 import { laterUsage, type TokenUsage } from "./token-usage.ts";
 
 export interface ModelCall {
@@ -151,17 +152,18 @@ export class ModelCalls {
     const refusal = refusalIn(error, Date.now());
     // A provider charges nothing for a call that it refused.
     if (refusal !== undefined) lease.note({ inputTokens: 0, outputTokens: 0 });
-    if (refusal?.status === 429) return this.#usedUp(lease, refusal, error) ?? error;
-    // Without a status the provider has not answered.
-    lease.end(refusal === undefined ? { partial: true, unanswered: !lease.isAnswered } : {});
+    if (refusal === undefined) lease.end({ partial: true, unanswered: !lease.isAnswered });
+    else if (isRefused(refusal)) return this.#refused(lease, refusal, error) ?? error;
+    else lease.end({ unanswered: isUnanswered(refusal) });
     return error;
   }
 
   /** As `failed`, for an answer of HTTP. @throws InfrastructureError inside a handler */
   refused(lease: Lease, { status, headers }: Response): void {
     lease.note({ inputTokens: 0, outputTokens: 0 });
-    if (status !== 429) return lease.end();
-    const error = this.#usedUp(lease, refusalOf(status, headers, Date.now()), undefined);
+    const refusal = refusalOf(status, headers, Date.now());
+    if (!isRefused(refusal)) return lease.end({ unanswered: isUnanswered(refusal) });
+    const error = this.#refused(lease, refusal, undefined);
     if (error !== undefined) throw error;
   }
 
@@ -212,15 +214,15 @@ export class ModelCalls {
 
   /** Ends a lease whose call was refused, and puts the resource on hold.
    *  @returns the error to throw inside a handler, so that the task is tried again; undefined elsewhere */
-  #usedUp(lease: Lease, { retryAfterMs }: Refusal, cause: unknown): InfrastructureError | undefined {
+  #refused(lease: Lease, refusal: Refusal, cause: unknown): InfrastructureError | undefined {
     const { attempt, model, resource } = lease;
-    const refusedSlot = usedUp(model, retryAfterMs);
+    const refusedSlot = refusedBy(model, refusal);
     lease.end({ refused: refusedSlot });
     if (attempt === undefined) return undefined;
     const { reason, ...wait } = refusedSlot;
     const error = new InfrastructureError(reason, { cause, scope: { resource }, ...wait });
     const refused = this.#refusedByAttempt.get(attempt) ?? new Map<string, Refused>();
-    refused.set(resource, { error, untilMs: Date.now() + (retryAfterMs ?? 0) });
+    refused.set(resource, { error, untilMs: Date.now() + (refusal.retryAfterMs ?? 0) });
     this.#refusedByAttempt.set(attempt, refused);
     return error;
   }
@@ -364,12 +366,12 @@ export class Lease {
     this.#controller.abort(reason);
   }
 
-  /** Reports a used up quota (429) after the lease has ended, where it is the outcome of the call. */
+  /** Reports a refusal after the lease has ended, where it is the outcome of the call. */
   refuseLate(outcome: unknown): void {
-    const { status, retryAfterMs } = refusalIn(outcome, Date.now()) ?? {};
-    if (status !== 429) return;
+    const refusal = refusalIn(outcome, Date.now());
+    if (refusal === undefined || !isRefused(refusal)) return;
     // A second report of the same refusal changes nothing.
-    void this.#slot.release({ refused: usedUp(this.model, retryAfterMs) });
+    void this.#slot.release({ refused: refusedBy(this.model, refusal) });
   }
 
   /** Settles as `work`, or rejects when the lease is stopped, whatever becomes of `work`. */
@@ -399,8 +401,9 @@ export class Lease {
   }
 }
 
-function usedUp(model: string, retryAfterMs: number | undefined) {
-  const reason = `the quota of ${model} is used up (429)`;
+function refusedBy(model: string, { status, retryAfterMs }: Refusal) {
+  const reason =
+    status === 429 ? `the quota of ${model} is used up (429)` : `${model} is overloaded (${status})`;
   return retryAfterMs === undefined ? { reason } : { reason, retryAfterMs };
 }
 

@@ -34,7 +34,7 @@ export interface ProviderOptions extends CallOptions {
 /** A provider for `new Runner({ modelProvider })`. A model that an agent has as an object, not by name, is not asked of
  *  a provider: wrap it with `swarmModel`.
  *  @throws InvalidValueError naming the option. `getModel` throws MissingPackageError without `@openai/agents`. Calls
- *    reject as `Swarm.acquire` does, and inside a handler with InfrastructureError after a 429 */
+ *    reject as `Swarm.acquire` does, and inside a handler with InfrastructureError after a refusal */
 export function swarmModelProvider(swarm: Swarm, options?: ProviderOptions): SwarmModelProvider {
   const { own, rest } = withoutOwn(options, "provider");
   const calls = new ModelCalls("swarmModelProvider", swarm, rest);

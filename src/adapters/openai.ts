@@ -33,7 +33,7 @@ const passing: ReadonlySet<WaggleErrorCode> = new Set([
  *
  *  An error of `Swarm.acquire` that stays, such as an unknown resource, is the client's error of a bad request, with
  *  our `code` and message. Others are tried again, and are then the `cause` of the client's error; so is the
- *  InfrastructureError inside a handler after a 429.
+ *  InfrastructureError inside a handler after a refusal.
  *  @throws InvalidValueError naming the option */
 export function swarmFetch(swarm: Swarm, options?: FetchOptions): Fetch {
   const { own, rest } = withoutOwn(options, "fetch");

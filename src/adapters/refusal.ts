@@ -1,7 +1,7 @@
-// What a provider's error says: its HTTP status, and for a used up quota (429) the time until calls are accepted again.
-// Frameworks wrap the errors of their clients, so the error behind an error counts too.
+// What a provider's error says: its HTTP status, and the time until calls are accepted again. Frameworks wrap the
+// errors of their clients, so the error behind an error counts too.
 
-import { retryAfterMs } from "../agent/retry-after.ts";
+import { isUnserved, mayNameTime, retryAfterMs } from "../agent/retry-after.ts";
 import { errorBehind } from "../agent/wrapped-error.ts";
 
 /** Frameworks wrap an error two or three times. */
@@ -10,8 +10,18 @@ const DEPTH_MAX = 8;
 export interface Refusal {
   /** HTTP status, from 400. */
   readonly status: number;
-  /** ms ≥ 0; undefined where the provider named no time, or the status is not 429. */
+  /** ms ≥ 0; undefined where the provider named no time, or the status is neither 429 nor 503 nor 529. */
   readonly retryAfterMs?: number;
+}
+
+/** Whether calls are refused for now: the quota is used up, or an overloaded provider names a time. */
+export function isRefused({ status, retryAfterMs: waitMs }: Refusal): boolean {
+  return status === 429 || waitMs !== undefined;
+}
+
+/** Whether nothing is known about the quota: the provider has not taken the call. */
+export function isUnanswered({ status }: Refusal): boolean {
+  return isUnserved(status);
 }
 
 /** @returns undefined for an error without the status of a provider's answer */
@@ -26,7 +36,7 @@ export function refusalIn(error: unknown, nowMs: number): Refusal | undefined {
 }
 
 export function refusalOf(status: number, headers: Iterable<[string, string]>, nowMs: number): Refusal {
-  const waitMs = status === 429 ? retryAfterMs(Object.fromEntries(headers), nowMs) : undefined;
+  const waitMs = mayNameTime(status) ? retryAfterMs(Object.fromEntries(headers), nowMs) : undefined;
   return waitMs === undefined ? { status } : { status, retryAfterMs: waitMs };
 }
 

@@ -1,5 +1,5 @@
 // A handler that posts each attempt to a URL: payload as the body, response as the result, verdict by status.
-// - 2xx → completed · 400, 422 → invalid input · 429, 502, 503, 504 and no response → infrastructure
+// - 2xx → completed · 400, 422 → invalid input · 429, 502, 503, 504, 529, no response → infrastructure
 // - any other, including redirects → failed
 //
 // Status and headers decide. The body of an error only has words for the message, so it is read for a short time.
@@ -30,14 +30,14 @@ import {
 import { type HoldScopeOption, holdScope } from "./hold-options.ts";
 import { readerOf, text } from "./options.ts";
 import { textOrBase64 } from "./result-text.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { mayNameTime, retryAfterMs } from "./retry-after.ts";
 
 export interface HttpOptions {
   /** `http://` or `https://`; a user and password become basic authorization. */
   readonly url: string;
   /** Added to each request. Take precedence over the default headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What a refusal with a time (status 429 or 503) puts on hold. Default `agent`: the endpoint's quota is this
+  /** What a refusal with a time (status 429, 503 or 529) puts on hold. Default `agent`: the endpoint's quota is this
    *  agent's own. */
   readonly holdScope?: HoldScopeOption;
 }
@@ -55,9 +55,9 @@ const readOptions = readerOf<HttpOptions>(
  *  `waggle-task-id`, `waggle-attempt`, `waggle-kind`, `waggle-project` and `waggle-user`, percent-encoded where
  *  not plain ASCII.
  *
- *  Status 2xx completes; 400 and 422 mean invalid input; 429, 502, 503, 504 and no response mean
- *  infrastructure; any other fails. A result that breaks off counts as an attempt. No response does not
- *  count, except for a task with `maxAttempts: 1` whose request was sent completely. With 429 and 503, the
+ *  Status 2xx completes; 400 and 422 mean invalid input; 429, 502, 503, 504, 529 and no response
+ *  mean infrastructure; any other fails. A result that breaks off counts as an attempt. No response does not
+ *  count, except for a task with `maxAttempts: 1` whose request was sent completely. With 429, 503 and 529, the
  *  headers `Retry-After` and `x-ratelimit-reset…` put the agent on hold until then.
  *  @throws InvalidConfigError naming the option; when the URL is not an HTTP URL */
 export function httpHandler(given: HttpOptions): Handler {
@@ -102,7 +102,7 @@ interface Answer {
   readonly status: number;
   /** As sent by the endpoint, unchecked; empty without the header. */
   readonly tokens: string;
-  /** Of status 429 and 503: the time that the headers name. */
+  /** Of status 429, 503 and 529: the time that the headers name. */
   readonly retryAfterMs: number | undefined;
   readonly bytes: Uint8Array;
   /** The body was longer than the maximum. */
@@ -125,11 +125,10 @@ async function post(
       })
     : await readError(response);
   signal.throwIfAborted();
-  const isRefusal = status === 429 || status === 503;
   return {
     status,
     tokens: String(response.headers["waggle-tokens"] ?? ""),
-    retryAfterMs: isRefusal ? retryAfterMs(response.headers, Date.now()) : undefined,
+    retryAfterMs: mayNameTime(status) ? retryAfterMs(response.headers, Date.now()) : undefined,
     ...body,
   };
 }
@@ -243,6 +242,7 @@ function verdict(
     case 502:
     case 503:
     case 504:
+    case 529:
       throw new InfrastructureError(words, {
         ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
         ...(scope === undefined ? {} : { scope }),

@@ -4,6 +4,17 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { limits } from "../limits.ts";
 
+/** Whether a status of HTTP may name the time until work is accepted again: a quota is used up (429), or the service is
+ *  overloaded (503, and Anthropic's 529). */
+export function mayNameTime(status: number): boolean {
+  return status === 429 || status === 503 || status === 529;
+}
+
+/** Whether a status of HTTP says that the service has not taken the work, for another reason than a quota. */
+export function isUnserved(status: number): boolean {
+  return status === 502 || status === 503 || status === 504 || status === 529;
+}
+
 /** @param nowMs of this machine; a `Date` header takes its place, so that a wrong clock does no harm
  *  @returns ms ≥ 0, at most `limits.holdMsMax`; undefined without a time */
 export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {

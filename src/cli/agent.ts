@@ -92,7 +92,7 @@ export function agentCommand(program: Program): Command {
     )
     .option(
       "--hold-scope <scope>",
-      "what a refusal puts on hold (exit code 75, status 429 or 503, an MCP server that ends): " +
+      "what a refusal puts on hold (exit code 75, status 429, 503 or 529, an MCP server that ends): " +
         "agent, type, or resource:NAME. " +
         "Default agent, and without a time its type if several of its agents are refused",
       holdScopeIn,
@@ -125,17 +125,17 @@ With code 75 and "retry-after: 30" as the last line of its output, the agent is 
 without a time after three refusals in a row, for 5 s and then longer.
 
 --http posts the payload to the URL once per attempt. 2xx: completed, 400 and 422: invalid input,
-429, 502–504 and no answer: infrastructure, any other status: failed. An answer that breaks off
+429, 502–504, 529 and no answer: infrastructure, any other status: failed. An answer that breaks off
 uses up an attempt. For a task with --max-attempts 1, a request that was sent whole and gets no
-answer uses up the attempt, too. 429 and 503 with Retry-After or x-ratelimit-reset… put the agent on
-hold until then; without a time as --exec does.
+answer uses up the attempt, too. 429, 503 and 529 with Retry-After or x-ratelimit-reset… put the
+agent on hold until then; without a time as --exec does.
 
 --mcp calls the tool once per attempt: the payload is a JSON object with the tool's arguments, the
 content is the result. Refused arguments: invalid input; an error of the tool: failed. A server that
 ends is started again, and its calls are infrastructure failures. An aborted attempt cancels its call.
 
 --a2a sends a message once per attempt, and the artifacts of the remote task are the result. Refused
-parameters and questions for more input: invalid input; 429, 502–504 and no connection: infrastructure;
+parameters and questions for more input: invalid input; 429, 502–504, 529 and no connection: infrastructure;
 a remote task that failed or was rejected: failed. An aborted attempt cancels the remote task.
 
 Budgets charge the tokens that an attempt reports: a command writes their number to descriptor 4,

@@ -469,6 +469,57 @@ describe("a used up quota", () => {
         expect(event).toMatchObject({ by: "agent", reason: "the quota of gpt-4o is used up (429)" });
   });
 
+  describe.each([503, 529])("or an overloaded provider (%d)", (status) => {
+    const overloaded = (headers: Record<string, string>) =>
+      Object.assign(new Error("overloaded"), { status, headers });
+
+    it("that names a time places a hold", async () => {
+      const { calls: model, resource } = await calls();
+      const refusedCall = async () => await Promise.reject(overloaded({ "retry-after": "60" }));
+      await model.once(call, refusedCall, () => used).catch(() => undefined);
+      const hold = { phase: "held", reason: `gpt-4o is overloaded (${status})` };
+      expect((await swarm.status()).holds).toContainEqual(
+        expect.objectContaining({ name: resource, ...hold }),
+      );
+    });
+
+    it("that names a time over HTTP places a hold, and ends a handler's attempt without counting it", async () => {
+      const { resource } = await calls();
+      let sent = 0;
+      const fetch = swarmFetch(swarm, {
+        resource,
+        fetch: async () => {
+          sent += 1;
+          const headers = { "retry-after-ms": "300" };
+          return sent === 1 ? new Response("", { status, headers }) : new Response("served");
+        },
+      });
+      const init = { method: "POST", body: JSON.stringify({ model: "gpt-4o" }) };
+      const handler = async () => await (await fetch("https://local/v1/responses", init)).text();
+      const agent = await swarm.agent({ kinds: [resource], handler });
+      const result = await (await swarm.submit({ kind: resource, maxAttempts: 1 })).result();
+      expect(result.text()).toBe("served");
+      await agent.drain();
+    });
+
+    it("that names no time neither counts as a refusal nor ends a row of them", async () => {
+      const { calls: model, resource } = await calls();
+      const error = overloaded({});
+      const ask = async (thrown: Error) => {
+        const asked = model.once(
+          call,
+          async () => await Promise.reject(thrown),
+          () => used,
+        );
+        await expect(asked).rejects.toBe(thrown);
+      };
+      for (const thrown of [refused({}), error, refused({}), error]) await ask(thrown);
+      expect((await slotsOf(resource))?.onHold).toBeUndefined();
+      await ask(refused({}));
+      expect(await slotsOf(resource)).toMatchObject({ onHold: { phase: "held" } });
+    });
+  });
+
   it("costs the other calls of the attempt no request", async () => {
     const { calls: model } = await calls();
     let sent = 0;

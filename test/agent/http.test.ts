@@ -156,6 +156,7 @@ describe("an answer", () => {
     [502, InfrastructureError],
     [503, InfrastructureError],
     [504, InfrastructureError],
+    [529, InfrastructureError],
     [302, Error],
     [401, Error],
     [404, Error],
@@ -202,6 +203,7 @@ describe("an answer", () => {
   it.each([
     [429, InfrastructureError],
     [503, InfrastructureError],
+    [529, InfrastructureError],
     [400, InvalidInputError],
     [500, Error],
   ])("of status %d is judged by it, though its words break off or never end", async (status, errorClass) => {
@@ -216,7 +218,8 @@ describe("an answer", () => {
     for (answer of [breakingOff(status), endless]) {
       const error = await post().catch((cause: unknown) => cause as Error);
       expect(error).toMatchObject({ constructor: errorClass, message: expect.stringContaining("half") });
-      if (status === 429 && answer === endless) expect(error).toMatchObject({ hold: { forMs: 7_000 } });
+      if (errorClass === InfrastructureError && answer === endless)
+        expect(error).toMatchObject({ hold: { forMs: 7_000 } });
     }
     await expect.poll(() => isClosed).toBe(true);
   });

@@ -4,7 +4,7 @@
 // - completed, or a message in answer → completed, with the text; with other content as bytes or JSON
 // - a request that the agent cannot take (-32602, -32005), and a question for more input → invalid input
 // - a remote task that failed, was rejected or cancelled, and every other error → failed
-// - 429 and 503 (with `Retry-After` as a hold), 502, 504 and no connection → infrastructure
+// - 429, 503 and 529 (with `Retry-After` as a hold), 502, 504 and no connection → infrastructure
 // - a connection that breaks → polls the remote task until its end; without contact for a while → failed
 //
 // An aborted attempt cancels the remote task.
@@ -29,7 +29,7 @@ import {
   InvalidInputError,
 } from "../../agent/handler.ts";
 import type { HoldScopeOption } from "../../agent/hold-options.ts";
-import { retryAfterMs } from "../../agent/retry-after.ts";
+import { isUnserved, mayNameTime, retryAfterMs } from "../../agent/retry-after.ts";
 import { systemClock } from "../../clock.ts";
 import { InvalidConfigError, messageOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
@@ -44,7 +44,7 @@ export interface A2aAgentOptions {
   readonly skill: string | undefined;
   /** Sent as `Authorization: Bearer <token>`. */
   readonly token: string | undefined;
-  /** What 429 and 503 with a time put on hold. Default `agent`. */
+  /** What 429, 503 and 529 with a time put on hold. Default `agent`. */
   readonly holdScope?: HoldScopeOption;
   readonly logger: Logger;
   /** Aborts the start. */
@@ -261,10 +261,10 @@ function fetchWith({ token, url, holdScope: scope = "agent" }: A2aAgentOptions):
       headers.set("Authorization", `Bearer ${token}`);
     const response = await fetch(input, { ...init, headers });
     const { status } = response;
-    if (![429, 502, 503, 504].includes(status)) return response;
+    if (status !== 429 && !isUnserved(status)) return response;
     await response.body?.cancel();
     const waitMs = retryAfterMs(Object.fromEntries(response.headers), Date.now());
-    const hold = status === 429 || status === 503 ? waitMs : undefined;
+    const hold = mayNameTime(status) ? waitMs : undefined;
     throw new InfrastructureError(`${new URL(url).host} answered ${status}`, {
       ...(hold === undefined ? {} : { retryAfterMs: hold }),
       scope,
