@@ -17,7 +17,7 @@ export interface TaskWarning {
   /** Kinds that agents serve at present and whose names are similar, or similar labels (`gpu=h100`). Only with
    *  `no-agent-serves-kind` and `no-agent-has-labels`. */
   readonly nearMisses?: readonly string[];
-  /** The needs that the closest agents do not meet. Only with `no-agent-has-labels`. */
+  /** The needs that no agent meets, alone or together. Only with `no-agent-has-labels`. */
   readonly needs?: string;
 }
 

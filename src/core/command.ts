@@ -289,6 +289,14 @@ export type Reply =
       readonly source: EstimateSource;
       readonly tokensMax: number;
     }
+  /** The slots could never be granted: their tokens are above a rate. */
+  | {
+      readonly kind: "over-rate";
+      readonly agentType: string;
+      readonly window: RateWindow;
+      readonly tokens: number;
+      readonly tokensMax: number;
+    }
   /** The project does not permit its submitters this user, priority or weight. */
   | {
       readonly kind: "beyond-project";
@@ -502,6 +510,6 @@ export interface SubmitWarning {
   readonly taskKind: Kind;
   /** Similar kinds, or similar labels as `gpu=h100`. */
   readonly nearMisses: readonly string[];
-  /** With `no-agent-has-labels`: the needs that the closest agents do not meet. */
+  /** With `no-agent-has-labels`: the needs that no agent meets, alone or together. */
   readonly needs?: string;
 }

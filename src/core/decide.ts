@@ -179,8 +179,9 @@ function incapable(
   }
   if (needs === undefined || compared.length === 0)
     return { code: "no-agent-serves-kind", taskKind: kind, nearMisses: [] };
-  const { unmet, nearMisses: near } = unmetNeeds(needs, compared);
-  return { code: "no-agent-has-labels", taskKind: kind, nearMisses: near, needs: needsWords(unmet) };
+  const { unmet, isUnmetByAll, nearMisses: near } = unmetNeeds(needs, compared);
+  const lacking = needsWords(isUnmetByAll ? unmet : needs);
+  return { code: "no-agent-has-labels", taskKind: kind, nearMisses: near, needs: lacking };
 }
 
 function decideCancel(state: SwarmState, command: Extract<Command, { type: "CancelTask" }>): Decision {

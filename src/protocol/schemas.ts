@@ -529,7 +529,7 @@ export const submitWarningSchema = z.object({
     .string()
     .optional()
     .describe(
-      "with `no-agent-has-labels`: the needs that no agent of the kind meets, as `gpu=a100 or gpu=h100`",
+      "with `no-agent-has-labels`: the needs that no agent of the kind meets, alone or together, as `gpu=a100 or gpu=h100`",
     ),
 });
 

@@ -389,10 +389,10 @@ class WaitingTask {
     const labelled = inRole.filter((verdict) => meetsNeeds(labelsOf(verdict), needs));
     if (labelled.some(({ standing }) => !isAway(standing))) return this.#obstaclesOfType(kind);
     const agents = inRole.filter(({ standing }) => !isAway(standing)).length;
-    const lacking =
+    const { unmet, nearMisses } =
       labelled.length > 0 ? { unmet: needs, nearMisses: [] } : unmetNeeds(needs, inRole.map(labelsOf));
     const asked = { kind, ...(role === undefined ? {} : { role }), needs };
-    return [{ reason: "no-agent-has-labels", ...asked, ...lacking, agents, ...awayOf(labelled) }];
+    return [{ reason: "no-agent-has-labels", ...asked, unmet, nearMisses, agents, ...awayOf(labelled) }];
   }
 
   /** Verdicts on agents of the kind in the task's role. */

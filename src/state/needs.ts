@@ -81,6 +81,8 @@ export function isSameNeeds(a: Needs | undefined, b: Needs | undefined): boolean
 export interface UnmetNeeds {
   /** The needs that the closest agents do not meet: those with the fewest. */
   readonly unmet: Needs;
+  /** Whether no agent at all meets any of the unmet needs. Else other agents meet them, and lack others. */
+  readonly isUnmetByAll: boolean;
   /** `gpu=h100`: labels of agents that resemble the unmet needs, at most `limits.labelValuesShownMax` of each. */
   readonly nearMisses: readonly string[];
 }
@@ -101,6 +103,7 @@ export function unmetNeeds(needs: Needs, agents: Iterable<Labels>): UnmetNeeds {
   }
   return {
     unmet: Object.fromEntries(fewest.map((name) => [name, needs[name] ?? []])),
+    isUnmetByAll: !fewest.some((name) => needs[name]?.some((value) => valuesByLabel.get(name)?.has(value))),
     nearMisses: fewest.flatMap((name) => resembling(name, needs[name] ?? [], valuesByLabel)),
   };
 }
@@ -116,8 +119,10 @@ function resembling(
     const [label] = nearMisses(name, valuesByLabel.keys());
     return label === undefined ? [] : shownOf(label, [...(valuesByLabel.get(label) ?? [])]);
   }
-  const near = new Set(wanted.flatMap((value) => nearMisses(value, values)));
-  return shownOf(name, [...(near.size > 0 ? near : values)]);
+  // Another agent may have a wanted value, and lack another label.
+  const others = [...values].filter((value) => !wanted.includes(value));
+  const near = new Set(wanted.flatMap((value) => nearMisses(value, others)));
+  return shownOf(name, near.size > 0 ? [...near] : others);
 }
 
 function shownOf(label: string, values: readonly string[]): string[] {

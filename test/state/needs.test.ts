@@ -54,7 +54,7 @@ describe("needs", () => {
 describe("near misses", () => {
   it("name what the closest agents lack, and similar values of the label", () => {
     const agents = [{ gpu: "a1000", region: "eu" }, { gpu: "l4", region: "eu" }, { region: "ap" }];
-    expect(unmetNeeds(needs, agents)).toEqual({ unmet: { gpu: ["a100"] }, nearMisses: ["gpu=a1000"] });
+    expect(unmetNeeds(needs, agents)).toMatchObject({ unmet: { gpu: ["a100"] }, nearMisses: ["gpu=a1000"] });
   });
 
   it("name other values where none is similar, and labels with a similar name", () => {
@@ -65,7 +65,20 @@ describe("near misses", () => {
     expect(unmetNeeds({ gpu: ["a100"] }, [{ gpus: "a100" }]).nearMisses).toEqual(["gpus=a100"]);
     expect(unmetNeeds({ gpu: ["a100"] }, [{ zone: "eu" }, {}])).toEqual({
       unmet: { gpu: ["a100"] },
+      isUnmetByAll: true,
       nearMisses: [],
+    });
+  });
+
+  it("that each some agent meets are unmet together, and no near miss is a wanted value", () => {
+    const agents = [
+      { gpu: "a10", region: "eu" },
+      { gpu: "a100", region: "asia" },
+    ];
+    expect(unmetNeeds({ gpu: ["a100"], region: ["eu"] }, agents)).toEqual({
+      unmet: { gpu: ["a100"] },
+      isUnmetByAll: false,
+      nearMisses: ["gpu=a10"],
     });
   });
 });
