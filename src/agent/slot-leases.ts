@@ -431,9 +431,10 @@ const tooMany: PlainError = {
   retryAfterMs: limits.retryAfterMs,
 };
 
-function timedOut({ resources, timeoutMs }: AcquireOrder): PlainError {
+function timedOut({ resources, timeoutMs, tokens = 0 }: AcquireOrder): PlainError {
   const within = timeoutMs === undefined ? "in time" : `within ${timeoutMs} ms`;
-  const message = `no slot of ${resources.join(" and ")} was free ${within}: nothing is held`;
+  const wanted = tokens === 0 ? "was free" : `with ${tokens} tokens left in its budgets and rates was free`;
+  const message = `no slot of ${resources.join(" and ")} ${wanted} ${within}: nothing is held. \`waggle resource show ${resources[0]}\` says what requests wait for`;
   return { code: "WAGGLE_ACQUIRE_TIMED_OUT", message };
 }
 

@@ -10,7 +10,7 @@ import {
   type SlotHandle,
 } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { neverFits, type TokenRequest } from "../scheduling/gates.ts";
+import { neverFits, rateBelow, type TokenRequest } from "../scheduling/gates.ts";
 import { holdOfEndedSlots, holdsOfRefusedSlots } from "../scheduling/hold.ts";
 import { isVacant } from "../scheduling/slot-planner.ts";
 import type {
@@ -48,7 +48,7 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
   const refusal =
     beyondGrant(state, command, needs) ??
     refusalOf(state, command, needs) ??
-    refusalOfTokens(state, command, at);
+    refusalOfTokens(state, command, needs, at);
   if (refusal !== undefined) return answered(refusal);
   const slotLease = slotLeaseOf(command, needs);
   const opened = openedBy(state, needs);
@@ -345,9 +345,11 @@ function openedBy(
 /** Why the project or the tokens of a request are refused, as those of a task. */
 function refusalOfTokens(
   state: SwarmState,
-  { project, tokens = 0 }: AcquireSlots,
+  request: AcquireSlots,
+  needs: ReadonlyMap<ResourceName, number>,
   at: Instant,
 ): Reply | undefined {
+  const { project, tokens = 0 } = request;
   const row = project === undefined ? undefined : state.projectById.get(project);
   if (project !== undefined) {
     const { projectsMax: max } = limits;
@@ -357,6 +359,11 @@ function refusalOfTokens(
   if (tokens === 0) return undefined;
   const tooSmall = neverFits(state, row, tokens);
   if (tooSmall !== undefined) return { kind: "over-budget", tokens, source: "said", ...tooSmall };
+  const below = rateBelow(state, tokenRequestOf(state, request, needs));
+  if (below !== undefined) {
+    const { agentType, settings } = below;
+    return { kind: "over-rate", agentType, tokens, window: settings.window, tokensMax: settings.tokensMax };
+  }
   return rejectionBy(state, { project, row, tokens, source: "said" }, at);
 }
 

@@ -14,6 +14,7 @@ import { phaseOf } from "../state/hold-rows.ts";
 import type { ResourceSettings } from "../state/settings.ts";
 import { slotLeaseKey } from "../state/slot-key.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
+import { ratesOf } from "../state/slot-tokens.ts";
 import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import type { Invariant, Violation } from "./invariant.ts";
 
@@ -226,8 +227,18 @@ function waitsForTokens(
   return waiting.some((other) => {
     if (!hasWaitedTooLong(state, other)) return false;
     const reason = tokensReasonOf(state, other, state.at);
+    if (reason === "rate") return keepsRateFrom(state, other, slotLease);
     return reason === "global-budget" || (reason === "project-budget" && other.project === slotLease.project);
   });
+}
+
+/** Whether a request past the starvation limit keeps a rate from another. Above a lowered rate it keeps none. */
+function keepsRateFrom({ ratesByType }: SwarmState, late: SlotLeaseRow, other: SlotLeaseRow): boolean {
+  const types = ratesOf(late).filter((type) => ratesByType.has(type));
+  const fitsWhole = types.every((type) =>
+    ratesByType.get(type)?.every(({ settings }) => late.tokens <= settings.tokensMax),
+  );
+  return fitsWhole && ratesOf(other).some((type) => types.includes(type));
 }
 
 function* noWaitInVain({ resourceByName }: SwarmState): Generator<string> {

@@ -170,6 +170,14 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
           `${count(reply.tokensMax)} in a window: the slot could never be granted. Ask for fewer, or raise the budget`,
         { field: "tokens" },
       );
+    case "over-rate":
+      return codedError(
+        "WAGGLE_OVER_BUDGET",
+        `tokens: ${count(reply.tokens)} tokens are asked for, and the rate of type ${reply.agentType} permits ` +
+          `${count(reply.tokensMax)} ${reply.window.replace("_", " ")}: the slot could never be granted. Ask for fewer, or raise ` +
+          `the rate with \`waggle rate set ${reply.agentType} --window ${reply.window} --tokens N\``,
+        { field: "tokens" },
+      );
     case "budget-exceeded":
       return budgetExceeded(reply, "this request");
     case "table-full":

@@ -5,7 +5,7 @@
 import type { Instant, Kind, ProjectId } from "../ids.ts";
 import { tokensEstimate } from "../state/estimate.ts";
 import type { TaskSpec } from "../state/event.ts";
-import { opensAt, usedOf } from "../state/rate.ts";
+import { opensAt, usedOf, usedReturns } from "../state/rate.ts";
 import type { ExceededBudgets, WaitingReason } from "../state/receipt.ts";
 import { fallsTo, nextChangeAt, totalAt } from "../state/rolling-window.ts";
 import { type BudgetMode, type BudgetSettings, isHard } from "../state/settings.ts";
@@ -111,7 +111,22 @@ export function tokensGate(
   if (tokens === 0) return undefined;
   const row = project === undefined ? undefined : state.projectById.get(project);
   const budget = row === undefined ? usedUpGlobal(state, tokens, at) : usedUpBudget(state, row, tokens, at);
-  return budget ?? (rates.some((type) => rateGate(state, type, at)) ? "rate" : undefined);
+  return budget ?? (rates.some((type) => !fitsRates(state, type, tokens, at)) ? "rate" : undefined);
+}
+
+/** Whether so many tokens fit the rates of a type, beside all that are used or reserved. */
+function fitsRates(state: SwarmState, agentType: string, tokens: number, at: Instant): boolean {
+  return (state.ratesByType.get(agentType) ?? []).every(
+    (row) => usedOf(row.use, row.settings, at) + rateReserved(state, row) + tokens <= row.settings.tokensMax,
+  );
+}
+
+/** A rate that the tokens of a request for slots could never fit. */
+export function rateBelow(state: SwarmState, { tokens, rates }: TokenRequest): RateRow | undefined {
+  if (tokens === 0) return undefined;
+  for (const type of rates)
+    for (const row of state.ratesByType.get(type) ?? []) if (tokens > row.settings.tokensMax) return row;
+  return undefined;
 }
 
 /** The hard budget that a task could never fit, even when all tokens are returned. */
@@ -218,9 +233,9 @@ export function rateReserved(state: SwarmState, { agentType }: RateRow): number 
 }
 
 /**
- * The earliest instant after `at` at which a closed gate may open by time alone. Either tokens leave the window of a
- * budget with waiting tasks or requests for slots, or no rate of a type is used up any more. Undefined when time alone
- * opens no gate.
+ * The earliest instant after `at` at which a closed gate may open by time alone; undefined when time alone opens none.
+ * Tokens leave the window of a budget with waiting tasks or requests for slots, or a rate is no longer used up. While
+ * requests with tokens wait, tokens that leave a rate's window count as well.
  */
 export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefined {
   const slotsWait = state.waitsWithTokens > 0;
@@ -236,7 +251,10 @@ export function nextOpeningAt(state: SwarmState, at: Instant): Instant | undefin
     if (row !== undefined && (slotsWait || row.counts.queued > 0) && holdsBack(row.settings?.budget))
       note(nextLeaving(row.ledger, at));
   }
-  for (const type of state.ratesByType.keys()) note(closedRate(state, type, at)?.opensAt);
+  for (const [type, rows] of state.ratesByType) {
+    note(closedRate(state, type, at)?.opensAt);
+    if (slotsWait) for (const { use, settings } of rows) note(usedReturns(use, settings, at)?.freesAt);
+  }
   return earliest;
 }
 

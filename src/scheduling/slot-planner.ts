@@ -26,7 +26,7 @@ import { mentionsOf, resourceRowOf, slotQueueOf, slotTermsOf } from "../state/sl
 import { ratesOf } from "../state/slot-tokens.ts";
 import type { ResourceRow, SlotLeaseRow, SwarmState } from "../state/state.ts";
 import { pickWaiter } from "./contention.ts";
-import { type TokenRequest, type TokensReason, tokensGate } from "./gates.ts";
+import { rateBelow, type TokenRequest, type TokensReason, tokensGate } from "./gates.ts";
 import type { Queue } from "./load.ts";
 import { rounded } from "./rounded.ts";
 
@@ -86,10 +86,10 @@ export function tokenGrants(state: SwarmState, at: Instant): Iterable<Event> {
 export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefined {
   const left = vacancies(state);
   if (left.size === 0) return undefined;
-  const kept = keptBudgets(state, at);
+  const kept = keptTokens(state, at);
   const overdue = overdueAt(state, left, at);
   for (const slot of overdue)
-    if (!passesKept(kept, slot) && reserveSlots(left, slot))
+    if (!passesKept(kept, requestOf(slot)) && reserveSlots(left, slot))
       return granted(state, slot, at, "starvation-limit");
   const isOverdue = new Set(overdue);
   for (const resource of [...left.keys()].toSorted()) {
@@ -99,7 +99,7 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
         !isOverdue.has(slot) &&
         isReachable(state, slot) &&
         fits(left, slot) &&
-        !passesKept(kept, slot) &&
+        !passesKept(kept, requestOf(slot)) &&
         tokensReasonOf(state, slot, at) === undefined,
     );
     const grant = able.length === 0 ? undefined : highest(state, row, able, at);
@@ -119,7 +119,7 @@ export function isVacant(
   at: Instant,
 ): boolean {
   if (request.tokens > 0) {
-    if (tokensGate(state, request, at) !== undefined || passesKept(keptBudgets(state, at), request))
+    if (tokensGate(state, request, at) !== undefined || passesKept(keptTokens(state, at), request))
       return false;
   }
   const left = vacancies(state);
@@ -214,21 +214,27 @@ function overdueAt(
 
 /** What has too little left for the tokens of a request. */
 export function tokensReasonOf(state: SwarmState, slot: SlotLeaseRow, at: Instant): TokensReason | undefined {
-  if (slot.tokens === 0) return undefined;
-  return tokensGate(state, { tokens: slot.tokens, project: slot.project, rates: ratesOf(slot) }, at);
+  return tokensGate(state, requestOf(slot), at);
 }
 
-/** Budgets with room kept for requests past the starvation limit: of projects, and of the swarm. */
-interface KeptBudgets {
+function requestOf(slot: SlotLeaseRow): TokenRequest {
+  const { tokens, project } = slot;
+  return { tokens, project, rates: tokens === 0 ? [] : ratesOf(slot) };
+}
+
+/** Budgets of projects and of the swarm, and rates of types, with room kept for requests past the starvation limit. */
+interface KeptTokens {
   readonly projects: ReadonlySet<string>;
+  readonly rates: ReadonlySet<string>;
   readonly isGlobal: boolean;
 }
 
-const nothingKept: KeptBudgets = { projects: new Set(), isGlobal: false };
+const nothingKept: KeptTokens = { projects: new Set(), rates: new Set(), isGlobal: false };
 
-function keptBudgets(state: SwarmState, at: Instant): KeptBudgets {
+function keptTokens(state: SwarmState, at: Instant): KeptTokens {
   if (state.waitsWithTokens === 0) return nothingKept;
   const projects = new Set<string>();
+  const rates = new Set<string>();
   let isGlobal = false;
   for (const row of state.contendedByName.values()) {
     for (const slot of row.waiting.values()) {
@@ -236,18 +242,19 @@ function keptBudgets(state: SwarmState, at: Instant): KeptBudgets {
       const reason = tokensReasonOf(state, slot, at);
       if (reason === "project-budget" && slot.project !== undefined) projects.add(slot.project);
       if (reason === "global-budget") isGlobal = true;
+      // A request above a lowered rate would keep the rate from all others.
+      if (reason === "rate" && rateBelow(state, requestOf(slot)) === undefined)
+        for (const type of ratesOf(slot)) if (state.ratesByType.has(type)) rates.add(type);
     }
   }
-  return { projects, isGlobal };
+  return { projects, rates, isGlobal };
 }
 
 /** Whether a request would take room that is kept. A request that waits for the room itself does not fit anyway. */
-function passesKept(
-  kept: KeptBudgets,
-  { tokens, project }: Pick<TokenRequest, "tokens" | "project">,
-): boolean {
+function passesKept(kept: KeptTokens, { tokens, project, rates }: TokenRequest): boolean {
   if (tokens === 0) return false;
-  return kept.isGlobal || (project !== undefined && kept.projects.has(project));
+  if (kept.isGlobal || (project !== undefined && kept.projects.has(project))) return true;
+  return kept.rates.size > 0 && rates.some((type) => kept.rates.has(type));
 }
 
 /**

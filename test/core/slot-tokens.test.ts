@@ -129,6 +129,43 @@ describe("tokens of slots", () => {
     expect(kindsOf(turns.turn(acquire("a1-z", "tpu")))).toEqual(["slot-granted"]); // without tokens: no rate
   });
 
+  it("wait until they fit the rate, and are refused above the rate", () => {
+    const turns = SlotTurns.of({ gpu: 5 }, "a1");
+    turns.turn({ type: "SetRate", agentType: "gpu", patch: { window: "per_minute", tokensMax: 1_000 } });
+    turns.turn(acquire("a1-x", "gpu", { tokens: 900 }), acquire("a1-y", "gpu", { tokens: 900 }));
+    turns.turn(acquire("a1-z", "gpu", { tokens: 100 }));
+    expect([turns.holders("gpu"), turns.waiters("gpu")]).toEqual([["a1-x", "a1-z"], ["a1-y"]]);
+    expect(turns.turn(acquire("a1-w", "gpu", { tokens: 1_001 }))).toMatchObject([
+      { kind: "over-rate", agentType: "gpu", window: "per_minute", tokens: 1_001, tokensMax: 1_000 },
+    ]);
+    turns.turn(used("a1-x", 800), release("a1-z"));
+    expect(turns.holders("gpu")).toEqual([]);
+    for (const usedAt = turns.at; turns.holders("gpu").length === 0; turns.turn()) {
+      turns.pass((new Wake(turns.state).nextAt(turns.at) ?? 0) - turns.at);
+      expect(turns.at).toBeLessThan(usedAt + 63_000);
+    }
+    expect(turns.holders("gpu")).toEqual(["a1-y"]);
+  });
+
+  it("past the starvation limit keep the rate from requests that need less", () => {
+    const turns = SlotTurns.of({ gpu: 9 }, "a1", "a2");
+    turns.turn({ type: "SetPolicy", patch: { starvationLimit: 1 } });
+    turns.turn({ type: "SetRate", agentType: "gpu", patch: { window: "per_minute", tokensMax: 1_000 } });
+    turns.turn(acquire("a1-x", "gpu", { tokens: 900 }), acquire("a2-big", "gpu", { tokens: 800 }));
+    for (const handle of ["a1-5", "a1-6", "a1-7"]) turns.turn(acquire(handle, "gpu"), release(handle));
+    turns.turn(acquire("a1-small", "gpu", { tokens: 1 }));
+    expect(turns.waiters("gpu")).toEqual(["a2-big", "a1-small"]);
+    // Above a lowered rate the request would never be granted, and keeps nothing.
+    turns.turn({ type: "SetRate", agentType: "gpu", patch: { window: "per_minute", tokensMax: 950 } });
+    turns.turn(used("a1-x", 0));
+    expect(turns.holders("gpu")).toEqual(["a2-big", "a1-small"]);
+    turns.turn(acquire("a2-large", "gpu", { tokens: 900 }));
+    turns.turn({ type: "SetRate", agentType: "gpu", patch: { window: "per_minute", tokensMax: 850 } });
+    for (const handle of ["a1-8", "a1-9", "a1-10"]) turns.turn(acquire(handle, "gpu"), release(handle));
+    turns.turn(acquire("a1-last", "gpu", { tokens: 1 }));
+    expect(turns.waiters("gpu")).toEqual(["a2-large"]);
+  });
+
   it("keep their project's row, which no newcomer evicts", () => {
     const turns = SlotTurns.of({ gpu: 1 }, "a1");
     turns.turn(acquire("a1-x", "gpu", { tokens: 1, project: projectId("short") }));
