@@ -103,7 +103,7 @@ async function bridgeSynadia(context: VerbContext, flags: SynadiaFlags): Promise
     });
     try {
       bridge.start();
-      await wire.flush();
+      await Promise.race([wire.flush(), bridge.failed]);
       logger.info("looking for agents of the Synadia Agent Protocol");
       await Promise.race([untilInterrupted(signal, wire.closed, swarm.closed), bridge.failed]);
       logger.info("the agents finish their prompts and leave (Ctrl-C again ends at once)");

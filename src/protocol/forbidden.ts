@@ -2,7 +2,7 @@
 // callers handle a single form.
 
 import type { CodedError } from "./schemas.ts";
-import { isServiceSubject } from "./service-permissions.ts";
+import { agentHeartbeats, allPrompts, isDiscoveryOfAgents, isServiceSubject } from "./service-permissions.ts";
 
 /** @param violation from the transport (transport/transport.ts) */
 export function forbidden({
@@ -13,7 +13,10 @@ export function forbidden({
   readonly subject: string;
 }): CodedError {
   const sentence = `the server does not permit this user to ${operation} to ${subject}`;
-  const remedies = isServiceSubject(subject) ? [serviceRemedy(operation, subject)] : remediesFor(subject);
+  const remedies =
+    isServiceSubject(subject) || isDiscoveryOfAgents(subject)
+      ? [serviceRemedy(operation, subject)]
+      : remediesFor(subject);
   const parts = [sentence, consequenceOf(operation, subject), ...remedies, ASK];
   return { ok: false, code: "WAGGLE_FORBIDDEN", message: parts.join(". ") };
 }
@@ -26,8 +29,13 @@ function consequenceOf(operation: "publish" | "subscribe", subject: string): str
 }
 
 function serviceRemedy(operation: "publish" | "subscribe", subject: string): string {
-  const flag = operation === "publish" ? "--call" : "--serve";
-  return `\`waggle auth add\` makes a credential with the permission: ${flag} ${subject}`;
+  const flag = serviceFlag(operation, subject);
+  return `\`waggle auth add\` makes a credential with the permission: ${flag}`;
+}
+
+function serviceFlag(operation: "publish" | "subscribe", subject: string): string {
+  if (subject === agentHeartbeats || isDiscoveryOfAgents(subject)) return `--call '${allPrompts}'`;
+  return `${operation === "publish" ? "--call" : "--serve"} ${subject}`;
 }
 
 function remediesFor(subject: string): string[] {

@@ -48,6 +48,14 @@ export function servicePermissions({ serves, calls }: Services) {
 /** Name of the service, and first token of the subjects, of the Synadia Agent Protocol for NATS. */
 export const AGENTS_SERVICE = "agents";
 export const agentHeartbeats = `${AGENTS_SERVICE}.hb.*.*.*`;
+/** Whoever may call these may also discover the agents, and hear their heartbeats. */
+export const allPrompts = `${AGENTS_SERVICE}.prompt.>`;
+
+/** Whether callers ask on a subject which agents there are. */
+export function isDiscoveryOfAgents(subject: string): boolean {
+  const question = serviceQuestion(AGENTS_SERVICE);
+  return subject === question || subject.startsWith(`${question}.`);
+}
 
 /** Whether agents of the Synadia Agent Protocol hear prompts on a subject. */
 export function isPrompt(subject: string): boolean {

@@ -46,6 +46,8 @@ for (const { path, version } of natsServersFor("permissions")) {
           { user: finder, password: x, permissions: {
             publish: ["$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.>"], subscribe: [">"] } }
           { user: deaf, password: x, permissions: { publish: [">"], subscribe: ["${SWARM}.>"] } }
+          { user: prompter, password: x, permissions: {
+            publish: ["$SRV.INFO.agents", "${SWARM}.>"], subscribe: ["_INBOX.>", "${SWARM}.>"] } }
           { user: mute, password: x, permissions: { publish: ["${SWARM}.agent.>", "${SWARM}.project.>"], subscribe: { allow: ["_INBOX_mute.>"], deny: ["_INBOX_mute.*.done"] } } }
         ] }`,
       });
@@ -248,6 +250,29 @@ for (const { path, version } of natsServersFor("permissions")) {
         expect(stdout + stderr).toContain("publish to $JS.API.STREAM.NAMES");
         expect([argv[0], code]).toEqual([argv[0], exitCode]);
         expect(stdout + stderr).not.toMatch(/start the servers|\n +at /);
+        expect(performance.now() - startedMs).toBeLessThan(5_000);
+      }
+    });
+
+    it("a bridge without permission for discovery or heartbeats ends at once, and names the flag", async () => {
+      const flag = "--call 'agents.prompt.>'";
+      const cases = [
+        {
+          user: "west",
+          flags: ["--list", "--inbox-prefix", "_INBOX_west"],
+          subject: "publish to $SRV.INFO.agents",
+        },
+        { user: "west", flags: ["--inbox-prefix", "_INBOX_west"], subject: "subscribe to agents.hb.*.*.*" },
+        { user: "prompter", flags: [], subject: "subscribe to agents.hb.*.*.*" },
+      ];
+      for (const { user, flags, subject } of cases) {
+        const startedMs = performance.now();
+        const shell = aShell({ cwd: tmpdir(), env: { NATS_URL: urlOf(user) } });
+        const { code, stderr } = await runIn(shell, "bridge", "synadia", ...flags);
+        expect(stderr).toMatch(/^error WAGGLE_FORBIDDEN: /m);
+        expect(stderr).toContain(`${subject}.`);
+        expect(stderr).toContain(flag);
+        expect([user, code]).toEqual([user, 5]);
         expect(performance.now() - startedMs).toBeLessThan(5_000);
       }
     });

@@ -30,9 +30,15 @@ export interface RequestWire extends ServiceWire {
   /** Calls `handler` for each message of the queue group. @throws InvalidMessageError for an invalid subject */
   serve(subject: string, queue: string, handler: (request: ServiceRequest) => void): Subscription;
   /** Publishes a request, and calls `handler` for each message to its inbox until `unsubscribe`.
+   *  @param onForbidden called when the server permits no request on the subject, or no answer to the inbox
    *  @throws InvalidMessageError for an invalid subject, or too large a request
    *  @throws UnreachableError while the connection is interrupted: nothing was sent */
-  ask(subject: string, data: Uint8Array, handler: (answer: Answer) => void): Subscription;
+  ask(
+    subject: string,
+    data: Uint8Array,
+    handler: (answer: Answer) => void,
+    onForbidden: (error: ForbiddenError) => void,
+  ): Subscription;
   /** Resolves when the server knows all subscriptions. @throws ForbiddenError when the server permits no requests on a
    *  subject of `serve` */
   flush(): Promise<void>;
@@ -55,7 +61,7 @@ export interface Answer {
 /** @throws UnreachableError, InvalidConfigError */
 export async function openRequestWire(options: NatsOptions): Promise<RequestWire> {
   const connection = await openNatsConnection(options);
-  const line: Line = { isUp: true, endedBy: undefined };
+  const line: Line = { isUp: true, endedBy: undefined, asked: new Set() };
   void followStatus(connection, line, options);
   let violation: Violation | undefined;
   const noteViolation = (found: Violation) => {
@@ -68,11 +74,12 @@ export async function openRequestWire(options: NatsOptions): Promise<RequestWire
     closed: connection.closed().then((reason) => line.endedBy ?? reason ?? undefined),
     flush: async () => {
       await connection.flush();
-      if (violation !== undefined) throw new ForbiddenError(forbidden(violation).message);
+      if (violation !== undefined) throw forbiddenError(violation);
     },
     publish: (subject, data, reply) =>
       connection.publish(subject, data, reply === undefined ? undefined : { reply }),
-    subscribe: (subject, handler) => subscribed(connection, subject, {}, handler),
+    subscribe: (subject, handler, { onForbidden } = {}) =>
+      subscribed(connection, subject, { noteViolation: onForbidden }, handler),
     serve: (subject, queue, handler) => {
       if (!isValidPattern(subject))
         throw new InvalidMessageError(`not a subject: ${JSON.stringify(subject)}`);
@@ -80,13 +87,23 @@ export async function openRequestWire(options: NatsOptions): Promise<RequestWire
         handler(requestOf(message)),
       );
     },
-    ask: (subject, data, handler) => {
+    ask: (subject, data, handler, onForbidden) => {
       checkOutgoing(subject, data, connection.info?.max_payload ?? Number.POSITIVE_INFINITY);
       if (!line.isUp) throw new UnreachableError("the connection to the server is interrupted");
       const reply = createInbox(options.inboxPrefix);
-      const answers = subscribed(connection, reply, {}, (message) => handler(answerOf(message)));
+      const noteViolation = (found: Violation) => onForbidden(forbiddenError(found));
+      const answers = subscribed(connection, reply, { noteViolation }, (message) =>
+        handler(answerOf(message)),
+      );
+      const asked = { subject, noteViolation };
+      line.asked.add(asked);
       connection.publish(subject, data, { reply });
-      return answers;
+      return {
+        unsubscribe: () => {
+          line.asked.delete(asked);
+          answers.unsubscribe();
+        },
+      };
     },
     close: async () => {
       if (!line.isUp) return await connection.close(); // a drain would wait for the server
@@ -98,6 +115,18 @@ export async function openRequestWire(options: NatsOptions): Promise<RequestWire
 interface Line {
   isUp: boolean;
   endedBy: UnauthorizedError | undefined;
+  /** Open requests: the server reports a forbidden request by its subject alone. */
+  readonly asked: Set<{ readonly subject: string; readonly noteViolation: (found: Violation) => void }>;
+}
+
+function forbiddenError(violation: Violation): ForbiddenError {
+  return new ForbiddenError(forbidden(violation).message);
+}
+
+function noteForbiddenRequest(line: Line, violation: Violation | undefined): void {
+  if (violation?.operation !== "publish") return;
+  for (const { subject, noteViolation } of [...line.asked])
+    if (subject === violation.subject) noteViolation(violation);
 }
 
 async function followStatus(connection: NatsConnection, line: Line, options: NatsOptions): Promise<void> {
@@ -106,6 +135,7 @@ async function followStatus(connection: NatsConnection, line: Line, options: Nat
     switch (status.type) {
       case "error":
         options.onError?.(status.error);
+        noteForbiddenRequest(line, violationIn(status.error));
         if (isRefusedLogin(status.error) && login.refused()) {
           line.endedBy ??= refusedLoginError(options, status.error);
           void connection.close();
@@ -140,7 +170,7 @@ function subscribed(
   {
     queue,
     noteViolation,
-  }: { readonly queue?: string; readonly noteViolation?: (violation: Violation) => void },
+  }: { readonly queue?: string; readonly noteViolation?: ((violation: Violation) => void) | undefined },
   handler: (message: Msg & Message) => void,
 ): Subscription {
   const subscription = connection.subscribe(subject, {

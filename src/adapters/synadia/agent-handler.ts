@@ -2,7 +2,8 @@
 //
 // - the answer → completed, with its text; with attachments as JSON {"text", "attachments"}
 // - 400, 401, 403, 404 and another 4xx, and a payload that the agent cannot take → invalid input
-// - 409 (busy with a prompt of another caller), 429 (with a hold) and nobody at the subject → infrastructure
+// - 409 (busy with a prompt of another caller), 429 (with a hold), nobody at the subject, and a server that forbids the
+//   prompt → infrastructure
 // - 5xx, silence, and an answer that breaks the protocol → failed. A prompt may have changed files, so it counts
 // - 409 and 429 after the ack → failed, for the same reason. After such a 429 the next prompt is not sent: its attempt
 //   asks for the hold, because a failed attempt cannot
@@ -17,7 +18,7 @@ import {
 import { textOrBase64 } from "../../agent/result-text.ts";
 import type { Clock } from "../../clock.ts";
 import { headOf } from "../../cut-text.ts";
-import { mayAnswerLater } from "../../errors.ts";
+import { type ForbiddenError, mayAnswerLater } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { RequestWire } from "../nats-service/nats.ts";
 import type { Decide } from "./decision.ts";
@@ -32,9 +33,12 @@ export interface AgentHandlerDeps {
   readonly decide: Decide;
   /** The agent as it described itself last. */
   readonly agent: () => ForeignAgent;
+  /** The server permits no prompts to the agent. */
+  readonly onForbidden: (error: ForbiddenError) => void;
 }
 
-export function agentHandler({ wire, clock, idleMs, decide, agent: describe }: AgentHandlerDeps): Handler {
+export function agentHandler(deps: AgentHandlerDeps): Handler {
+  const { wire, clock, idleMs, decide, agent: describe } = deps;
   const quota = new UsedUpQuota(clock);
   return async (task, context) => {
     const { signal, progress } = context;
@@ -58,6 +62,7 @@ export function agentHandler({ wire, clock, idleMs, decide, agent: describe }: A
       throw mayAnswerLater(error) ? new InfrastructureError(error.message, { cause: error }) : error;
     });
     signal.throwIfAborted();
+    if (end.kind === "forbidden") deps.onForbidden(end.error);
     if (end.kind === "refused" && end.hasBegun) quota.note(end.refusal);
     return resultOf(end, agent, idleMs);
   };
@@ -129,6 +134,8 @@ function resultOf(end: PromptEnd, { agent, promptSubject }: ForeignAgent, idleMs
       throw refusalOf(end, agent);
     case "no-responders":
       throw new InfrastructureError(`nobody answers at ${promptSubject}`, { scope: "agent" });
+    case "forbidden":
+      throw new InfrastructureError(end.error.message, { scope: "agent" });
     case "silent": {
       const before = end.isAcknowledged ? "acknowledged the prompt, then" : "received the prompt, and";
       throw new Error(

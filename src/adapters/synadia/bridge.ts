@@ -10,11 +10,12 @@
 import type { Logger } from "pino";
 import type { Agent, AgentOptions } from "../../agent/agent.ts";
 import type { Clock } from "../../clock.ts";
-import { InvalidConfigError, messageOf } from "../../errors.ts";
+import { ForbiddenError, InvalidConfigError, messageOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
+import { forbidden } from "../../protocol/forbidden.ts";
 import { agentHeartbeats } from "../../protocol/service-permissions.ts";
 import type { Subscription } from "../../transport/transport.ts";
-import type { RequestWire } from "../nats-service/nats.ts";
+import type { Answer, RequestWire } from "../nats-service/nats.ts";
 import { agentHandler } from "./agent-handler.ts";
 import { agentIdFor } from "./agent-id.ts";
 import type { Decide } from "./decision.ts";
@@ -64,7 +65,8 @@ export class SynadiaBridge {
   readonly #subscriptions: Subscription[] = [];
   #fail: (error: Error) => void = () => undefined;
   #isStopping = false;
-  /** Rejects when the bridge cannot go on: another process has taken over an agent, or the swarm is gone. */
+  /** Rejects when the bridge cannot go on: another process has taken over an agent, the swarm is gone, or the server
+   *  permits no discovery or no prompts. */
   readonly failed: Promise<never>;
 
   constructor(deps: BridgeDeps) {
@@ -78,7 +80,9 @@ export class SynadiaBridge {
   start(): void {
     const { wire } = this.#deps;
     this.#subscriptions.push(
-      wire.subscribe(agentHeartbeats, ({ data }) => this.#beat(data)),
+      wire.subscribe(agentHeartbeats, ({ data }) => this.#beat(data), {
+        onForbidden: (violation) => this.#fail(new ForbiddenError(forbidden(violation).message)),
+      }),
       this.#ask(discoverySubject),
     );
   }
@@ -97,9 +101,10 @@ export class SynadiaBridge {
   }
 
   #ask(subject: string): Subscription {
-    return this.#deps.wire.ask(subject, new Uint8Array(), (answer) => {
-      if (!answer.isNoResponders) this.#describe(answer.data);
-    });
+    const take = ({ isNoResponders, data }: Answer) => {
+      if (!isNoResponders) this.#describe(data);
+    };
+    return this.#deps.wire.ask(subject, new Uint8Array(), take, (error) => this.#fail(error));
   }
 
   #beat(data: Uint8Array): void {
@@ -177,6 +182,7 @@ export class SynadiaBridge {
     const { join, logger, ...deps } = this.#deps;
     const handler = agentHandler({
       ...deps,
+      onForbidden: (error) => this.#fail(error),
       agent: () => this.#adoptedBySubject.get(agent.promptSubject)?.described ?? agent,
     });
     const joining = new AbortController();

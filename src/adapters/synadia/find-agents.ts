@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../clock.ts";
 import { limits } from "../../limits.ts";
-import type { RequestWire } from "../nats-service/nats.ts";
+import type { Answer, RequestWire } from "../nats-service/nats.ts";
 import { discoverySubject, type ForeignAgent, readDescription } from "./messages.ts";
 
 export interface FoundAgents {
@@ -12,23 +12,26 @@ export interface FoundAgents {
   readonly leftOut: readonly string[];
 }
 
-/** Collects answers for `limits.discoveryMs`; ends earlier when nobody listens. @throws as `RequestWire.ask` */
+/** Collects answers for `limits.discoveryMs`; ends earlier when nobody listens.
+ *  @throws ForbiddenError when the server permits no discovery; as `RequestWire.ask` */
 export async function findAgents(wire: Pick<RequestWire, "ask">, clock: Clock): Promise<FoundAgents> {
   const agentById = new Map<string, ForeignAgent>();
   const leftOut: string[] = [];
-  await new Promise<void>((resolve) => {
-    const end = () => {
+  await new Promise<void>((resolve, reject) => {
+    const end = (error?: Error) => {
       cancel();
       answers.unsubscribe();
-      resolve();
+      if (error === undefined) resolve();
+      else reject(error);
     };
     const cancel = clock.after(limits.discoveryMs, end);
-    const answers = wire.ask(discoverySubject, new Uint8Array(), (answer) => {
+    const take = (answer: Answer) => {
       if (answer.isNoResponders) return end();
       const read = readDescription(answer.data);
       if (read.ok) agentById.set(read.value.instance, read.value);
       else leftOut.push(read.message);
-    });
+    };
+    const answers = wire.ask(discoverySubject, new Uint8Array(), take, end);
   });
   return { agents: [...agentById.values()], leftOut };
 }

@@ -6,6 +6,7 @@
 
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../clock.ts";
+import type { ForbiddenError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Subscription } from "../../transport/transport.ts";
 import type { Answer, RequestWire } from "../nats-service/nats.ts";
@@ -29,6 +30,8 @@ export type PromptEnd =
   | { readonly kind: "refused"; readonly refusal: Refusal; readonly hasBegun: boolean }
   /** Nobody listens at the subject: nothing was done. */
   | { readonly kind: "no-responders" }
+  /** The server permits no prompts on the subject, or no answers. */
+  | { readonly kind: "forbidden"; readonly error: ForbiddenError }
   /** The agent may have done anything. */
   | { readonly kind: "silent"; readonly isAcknowledged: boolean }
   /** The agent broke the protocol. */
@@ -77,7 +80,12 @@ class PromptCall {
     if (signal.aborted) return this.#end({ kind: "aborted" });
     signal.addEventListener("abort", this.#onAbort, { once: true });
     this.#waitOn();
-    this.#subscription = wire.ask(subject, data, (answer) => this.#take(answer));
+    this.#subscription = wire.ask(
+      subject,
+      data,
+      (answer) => this.#take(answer),
+      (error) => this.#end({ kind: "forbidden", error }),
+    );
   }
 
   close(): void {
