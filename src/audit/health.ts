@@ -6,6 +6,7 @@ import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { labelFlags, meetsNeeds, needsWords } from "../state/needs.ts";
 import { counted, duration, targetText, whyOnHold } from "./describe.ts";
+import { presentHolds } from "./present-holds.ts";
 
 /** `flow`: do tasks move? `execution`: do attempts succeed? `liveness`: is everybody there? */
 export type HealthArea = "flow" | "execution" | "liveness";
@@ -266,8 +267,9 @@ function rates({ rates: all = [], at, tasks }: StatusResponse): readonly HealthF
 
 // --- execution --------------------------------------------------------------------------------------
 
-function execution({ agents, holds = [], at }: StatusResponse): readonly HealthFinding[] {
-  return [...failingKinds(agents), ...suspended(agents), ...onHold(holds, at)];
+function execution(status: StatusResponse): readonly HealthFinding[] {
+  const { agents, at } = status;
+  return [...failingKinds(agents), ...suspended(agents), ...onHold(presentHolds(status), at)];
 }
 
 function failingKinds(agents: StatusResponse["agents"]): readonly HealthFinding[] {
@@ -312,17 +314,20 @@ function suspended(agents: StatusResponse["agents"]): readonly HealthFinding[] {
   });
 }
 
-/** A hold by an operator is a note: somebody wanted it. A hold that has elapsed keeps nothing waiting. */
-function onHold(holds: NonNullable<StatusResponse["holds"]>, at: number): readonly HealthFinding[] {
-  const lasting = holds.filter(({ phase }) => phase !== "due");
-  return lasting.map(({ on, name, until, since, phase, by, reason }) => {
+/** A hold by an operator is a note: somebody wanted it. The time that a provider named is not to be cut short: an
+ *  attempt before is refused, and places the hold again. */
+function onHold(holds: ReturnType<typeof presentHolds>, at: number): readonly HealthFinding[] {
+  return holds.map(({ on, name, until, since, phase, by, reason }) => {
+    const endsAlone = by === "agent" ? ` (ends by itself at ${new Date(until).toISOString()})` : "";
     const end =
-      phase === "held" ? `for ${duration(Math.max(0, until - at))} more` : "until its probe is not refused";
+      phase === "held"
+        ? `for ${duration(Math.max(0, until - at))} more${endsAlone}`
+        : "until its probe is not refused";
     return {
       ...({ area: "execution", rule: "on-hold", level: by === "operator" ? "note" : "attention" } as const),
       text: `${targetText({ on, name })} ${on === "type" ? "are" : "is"} on hold ${end}: ${whyOnHold({ by, reason })}`,
       evidence: { on, name, until, since, phase, by },
-      next: `waggle unhold ${on} ${name}`,
+      next: by === "agent" ? "waggle status" : `waggle unhold ${on} ${name}`,
     };
   });
 }

@@ -3,6 +3,7 @@
 
 import { duration, targetText, whyOnHold } from "../audit/describe.ts";
 import { isSuspended, isUsedUp, mayHoldTasks, servesKind } from "../audit/health.ts";
+import { presentHolds } from "../audit/present-holds.ts";
 import { headOf } from "../cut-text.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
@@ -116,8 +117,8 @@ function waitingLines(status: StatusResponse): string[] {
 }
 
 /** `all claude agents on hold until 14:30:00 (set by an operator): …`. */
-function holdLines({ holds = [] }: StatusResponse): string[] {
-  const lasting = holds.filter(({ phase }) => phase !== "due");
+function holdLines(status: StatusResponse): string[] {
+  const lasting = presentHolds(status);
   const lines = lasting.slice(0, limits.statusReasonsMax).map(({ on, name, until, phase, by, reason }) => {
     const end = phase === "held" ? `until ${formatTime(until)}` : "until its probe is not refused";
     const why = headOf(whyOnHold({ by, reason }), limits.statusReasonCharactersMax);

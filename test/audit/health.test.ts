@@ -172,7 +172,20 @@ it.each<[HealthRule, string, Partial<StatusResponse>, RegExp, string]>([
       ],
       at: 10_000,
     },
-    /^all claude agents are on hold for 1 min more: 429$/,
+    /^all claude agents are on hold for 1 min more \(ends by itself at 1970-01-01T00:01:10.000Z\): 429$/,
+    "waggle status",
+  ],
+  [
+    "on-hold",
+    "attention",
+    {
+      holds: [
+        { on: "type", name: "claude", until: 70_000, since: 0, phase: "held", by: "refusals", reason: "no" },
+      ],
+      agents: [anAgent("a1", { type: "claude" }), anAgent("a2", { type: "claude", status: "offline" })],
+      at: 10_000,
+    },
+    /^all claude agents are on hold for 1 min more: refusals in a row without a time, the last: no$/,
     "waggle unhold type claude",
   ],
   [
@@ -253,6 +266,16 @@ describe("no finding", () => {
       "of a kind with few attempts",
       {
         agents: [anAgent("a1", { kinds: [aKind("count", { attempts: 3, successRate: 0.1 })] })],
+      },
+    ],
+    [
+      "of holds on agents that are offline",
+      {
+        holds: [
+          { on: "agent", name: "a1", until: 70_000, since: 0, phase: "held", by: "agent", reason: "429" },
+          { on: "type", name: "claude", until: 70_000, since: 0, phase: "held", by: "agent", reason: "429" },
+        ],
+        agents: [anAgent("a1", { type: "claude", status: "offline" })],
       },
     ],
     ["of agents that are offline", { agents: [anAgent("a1", { status: "offline", unresponsive: true })] }],
