@@ -1081,6 +1081,8 @@ export const limits = {
   /** Characters of an answer to a model, some 6,000 tokens: several clients warn or cut at 10,000. */
   mcpAnswerCharactersMax: 20_000,
   mcpErrorCharactersMax: 4_000,
+  /** Rows of one table in the answer of the tool `status`: then the other tables have room. */
+  mcpStatusRowsMax: 25,
   /** Most events of an answer; few lines are that short. */
   mcpEventsMax: 500,
   /** Wait for a result. Clients give up a request after 60 s unless told otherwise. */

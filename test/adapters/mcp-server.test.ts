@@ -78,7 +78,7 @@ async function call(client: Client, name: string, args: object = {}, signal?: Ab
   return { isError, texts: content.map((block) => (block.type === "text" ? block.text : block.type)) };
 }
 
-const all = ["submit", "result", "status", "explain", "health", "events", "cancel"];
+const all = ["submit", "result", "status", "tasks", "explain", "health", "events", "cancel"];
 
 describe("waggle mcp", () => {
   it("lists its tools with schemas, and leaves out those that change the swarm with --read-only", async () => {
@@ -165,6 +165,21 @@ describe("waggle mcp", () => {
     const [newest] = (await call(client, "events", { tail: 1 })).texts;
     expect(text.endsWith(newest ?? "?")).toBe(true);
     await swarm.cancel({ kind: "nobody" });
+  });
+
+  it("finds tasks and events by attributes", async () => {
+    const client = await aClient();
+    for (const ticket of ["OPS-1", "OPS-2"])
+      await call(client, "submit", { kind: "echo", id: ticket, attributes: { ticket }, waitSeconds: 20 });
+    const attributes = { ticket: "OPS-2" };
+    const [found = ""] = (await call(client, "tasks", { attributes, states: ["completed"] })).texts;
+    expect(found.split("\n").map((line) => JSON.parse(line))).toMatchObject([
+      { tasks: 1 },
+      { task: "OPS-2", state: "completed" },
+    ]);
+    const [events = ""] = (await call(client, "events", { attributes })).texts;
+    expect(events).toContain("OPS-2");
+    expect(events).not.toContain("OPS-1");
   });
 
   it("answers bytes as base64", async () => {

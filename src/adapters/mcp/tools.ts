@@ -7,6 +7,7 @@ import type { JournaledEvent } from "../../audit/journaled-event.ts";
 import { healthFrom } from "../../client/health.ts";
 import { WaitTimedOutError } from "../../client/task-errors.ts";
 import type { TaskHandle } from "../../client/task-handle.ts";
+import type { TaskListOptions, TaskStateName } from "../../client/task-lists.ts";
 import type { TaskRequest } from "../../client/task-request.ts";
 import { resultOf } from "../../client/task-result.ts";
 import type { TaskExplanation } from "../../client/task-stories.ts";
@@ -14,9 +15,11 @@ import { systemRandom } from "../../clock.ts";
 import { headOf } from "../../cut-text.ts";
 import { InvalidValueError, OutcomeUnknownError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import type { Outcome, StatusResponse } from "../../protocol/schemas.ts";
+import type { Outcome } from "../../protocol/schemas.ts";
+import { taskStates } from "../../protocol/task-list-schemas.ts";
 import { reportOf } from "../task-report.ts";
 import { type Answer, boundedLines, record, textFrom } from "./answer.ts";
+import { statusLines } from "./status-lines.ts";
 import { type Tool, type ToolContext, toolOf } from "./tool.ts";
 
 const task = z.string().describe("id of the task, as submit answered it");
@@ -220,8 +223,8 @@ const status = toolOf<StatusInput>({
   name: "status",
   title: "Look at the swarm",
   description:
-    "The swarm at this moment: who leads, tasks by state, then one line each about what is on hold and why, agents " +
-    "(with the kinds they serve, their success rate and free capacity), queues, projects, resources and rates.",
+    "The swarm at this moment: who leads, tasks by state, then one line each about what is on hold and why, queues, " +
+    "projects, resources, rates, and agents online (with the kinds they serve, their success rate and free capacity).",
   changes: false,
   each: {
     project: z.string().describe("only tasks, users and budget of this project; default: the whole swarm"),
@@ -233,50 +236,6 @@ const status = toolOf<StatusInput>({
     return [boundedLines(lines, { hint: 'ask about one project with "project", or run `waggle status`' })];
   },
 });
-
-function statusLines(found: StatusResponse): string[] {
-  const { swarm, leader, standbys, idx, at, stale, paused, tasks, budget, omitted, journal } = found;
-  const head = {
-    ...{
-      swarm,
-      leader,
-      standbys,
-      idx,
-      at: new Date(at).toISOString(),
-      stale,
-      paused,
-      tasks,
-      budget,
-      omitted,
-    },
-    journal: { durability: journal.durability, bytes: journal.bytes, bytesMax: journal.bytesMax },
-  };
-  return [
-    record(head),
-    ...(found.holds ?? []).map(({ on, name, until, ...of }) =>
-      record({ onHold: name, is: on, until: new Date(until).toISOString(), ...of }),
-    ),
-    ...found.agents.map((agent) => record({ agent: agent.id, ...agentFigures(agent) })),
-    ...found.queues.map(({ kind, ...queue }) => record({ queue: kind, ...queue })),
-    ...found.projects.map(({ users, ...of }) => record({ ...of, users: users.length })),
-    ...found.resources.map(({ resource, ...of }) => record({ resource, ...of })),
-    ...(found.rates ?? []).map(({ type, ...of }) => record({ rateOfType: type, ...of })),
-  ];
-}
-
-function agentFigures(agent: StatusResponse["agents"][number]) {
-  const { status: state, draining, unresponsive, role, type, inFlight, maxConcurrent, kinds, onHold } = agent;
-  return {
-    ...{ status: state, role, type, inFlight, maxConcurrent },
-    ...(draining ? { draining } : {}),
-    ...(unresponsive ? { unresponsive } : {}),
-    ...(onHold === undefined ? {} : { onHold: { ...onHold, until: new Date(onHold.until).toISOString() } }),
-    kinds: kinds.map(({ kind, successRate, attempts, latencyMs, suspendedUntil }) => ({
-      ...{ kind, attempts, latencyMs: Math.round(latencyMs), suspendedUntil },
-      successRate: Math.round(successRate * 1_000) / 1_000,
-    })),
-  };
-}
 
 interface TaskInput {
   readonly task: string;
@@ -348,6 +307,7 @@ interface EventsInput {
   readonly task?: string;
   readonly agent?: string;
   readonly kind?: string;
+  readonly attributes?: Readonly<Record<string, string>>;
   readonly project?: string;
   readonly types?: string[];
   readonly tail?: number;
@@ -364,6 +324,9 @@ const events = toolOf<EventsInput>({
     task: z.string().describe("only events of this task"),
     agent: z.string().describe("only events of this agent"),
     kind: z.string().describe("only events of tasks of this kind"),
+    attributes: z
+      .record(z.string(), z.string())
+      .describe('only events of tasks with all these attributes, as {"ticket": "OPS-17"}'),
     project: z.string().describe("only events of this project"),
     types: z.array(z.string()).describe("only events of these types, such as TaskAssigned, AttemptFailed"),
     tail: z
@@ -372,7 +335,7 @@ const events = toolOf<EventsInput>({
       .max(limits.mcpEventsMax)
       .describe(`number of events, 1 to ${limits.mcpEventsMax}; default ${limits.eventsTailDefault}`),
   },
-  otherwise: { type: "types", limit: "tail", count: "tail" },
+  otherwise: { type: "types", limit: "tail", count: "tail", attribute: "attributes" },
   example: '{ "task": "t1" }',
   run: async ({ tail = limits.eventsTailDefault, ...filter }, context) => {
     const found = await lastEvents(filter, tail, context);
@@ -409,6 +372,43 @@ function eventLine({ idx, at, event, isChanged }: JournaledEvent): string {
   return `${new Date(at).toISOString()} ${idx} ${event.type}: ${describe(event)}${changed}`;
 }
 
+interface TasksInput extends Pick<TaskListOptions, "attributes"> {
+  readonly states?: readonly TaskStateName[];
+  readonly kind?: string;
+  readonly project?: string;
+  readonly user?: string;
+  readonly agent?: string;
+  readonly limit?: number;
+}
+
+const tasks = toolOf<TasksInput>({
+  name: "tasks",
+  title: "Find tasks",
+  description:
+    "Tasks that match all given filters: those that run, then those that wait, then ended ones of the last day, newest " +
+    "first. The first line has their number, and each further line is one task.",
+  changes: false,
+  each: {
+    states: z.array(z.enum(taskStates)).describe("only tasks in these states, such as dead-lettered"),
+    kind: z.string().describe("only tasks of this kind"),
+    attributes: z
+      .record(z.string(), z.string())
+      .describe('only tasks with all these attributes, as {"ticket": "OPS-17"}'),
+    project: z.string().describe("only tasks of this project"),
+    user: z.string().describe("only tasks of this user"),
+    agent: z.string().describe("only tasks whose last attempt went to this agent"),
+    limit: z.int().min(1).max(limits.tasksPageMax).describe("number of tasks; default 20"),
+  },
+  otherwise: { state: "states", attribute: "attributes", tail: "limit" },
+  example: '{ "attributes": { "ticket": "OPS-17" } }',
+  run: async ({ states, limit = 20, ...filter }, { swarm: open, signal }) => {
+    const state = states === undefined ? {} : { state: states };
+    const page = await (await open()).taskPage({ ...filter, ...state, limit, signal });
+    const lines = [record({ tasks: page.total, stale: page.stale }), ...page.tasks.map(record)];
+    return [boundedLines(lines, { hint: "narrow the filters for the others" })];
+  },
+});
+
 const cancel = toolOf<TaskInput>({
   name: "cancel",
   title: "Cancel a task",
@@ -426,7 +426,7 @@ const cancel = toolOf<TaskInput>({
   },
 });
 
-export const tools: readonly Tool[] = [submit, result, status, explain, health, events, cancel];
+export const tools: readonly Tool[] = [submit, result, status, tasks, explain, health, events, cancel];
 
 function ofProject(named: string | undefined): { readonly project?: string } {
   return named === undefined ? {} : { project: named };
