@@ -53,7 +53,10 @@ export function swarmMiddleware(swarm: Swarm, options?: CallOptions): SwarmMiddl
       const lease = await calls.open({ ...callOf(model.modelId, params), standIn });
       try {
         const result = await lease.race(model.doStream({ ...params, abortSignal: lease.signal }));
-        return { ...result, stream: calls.readAhead(lease, result.stream, { usageOf: usageIn, textOf }) };
+        return {
+          ...result,
+          stream: calls.readAhead(lease, result.stream, { usageOf: usageIn, errorOf, textOf }),
+        };
       } catch (error) {
         throw calls.failed(lease, error);
       }
@@ -81,6 +84,12 @@ const standIn = "AI_NoOutputGeneratedError";
 function textOf(part: unknown): string | undefined {
   const { type, delta } = part as { readonly type?: unknown; readonly delta?: unknown };
   return type === "text-delta" && typeof delta === "string" ? delta : undefined;
+}
+
+/** Of the part `error` of a stream. */
+function errorOf(part: unknown): unknown {
+  const { type, error } = part as { readonly type?: unknown; readonly error?: unknown };
+  return type === "error" ? (error ?? part) : undefined;
 }
 
 /** Of an answer, or of the part `finish` of a stream. The total is a field of its own since version 6. */

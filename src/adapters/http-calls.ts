@@ -2,6 +2,7 @@
 
 import { limits } from "../limits.ts";
 import type { ModelCall, ModelCalls } from "./lease.ts";
+import { errorInEvent } from "./refusal.ts";
 import { laterUsage, type TokenUsage, wireUsage } from "./token-usage.ts";
 
 /** Makes one HTTP request for a call. The slot is held until the last byte has arrived, read or not.
@@ -22,6 +23,7 @@ export async function sendHeld(
       const events = new EventReader();
       const body = calls.readAhead<Uint8Array>(lease, response.body, {
         usageOf: (bytes) => events.read(bytes),
+        errorOf: () => events.error,
         isLast: () => events.isOver,
         isAnswer: () => events.hasAnswered,
         strategy: new ByteLengthQueuingStrategy({ highWaterMark: limits.bytesReadAheadMax }),
@@ -69,6 +71,12 @@ class EventReader {
   #isLast = false;
   #isOver = false;
   #hasAnswered = false;
+  #error: unknown;
+
+  /** That the last bytes report. */
+  get error(): unknown {
+    return this.#error;
+  }
 
   /** Whether the last bytes held part of an answer: comments and pings only keep the connection open. */
   get hasAnswered(): boolean {
@@ -86,13 +94,17 @@ class EventReader {
     const rest = lines.pop() ?? "";
     this.#line = rest.length > limits.eventCharactersMax ? "" : rest;
     let found: TokenUsage | undefined;
+    this.#error = undefined;
     // A long line that has not ended yet is part of an answer.
     this.#hasAnswered = lines.some(isOfAnswer) || isOfAnswer(rest);
     for (const line of lines) {
       if (line === "") this.#isOver ||= this.#isLast;
       else if (lastEvent.test(line)) this.#isLast = true;
-      else if (line.startsWith("data:") && line.includes('"usage"'))
-        found = laterUsage(found ?? {}, wireUsage(parsed(line.slice("data:".length))) ?? {});
+      else if (line.startsWith("data:") && /"(usage|error)"/.test(line)) {
+        const event = parsed(line.slice("data:".length));
+        found = laterUsage(found ?? {}, wireUsage(event) ?? {});
+        this.#error ??= errorInEvent(event);
+      }
     }
     return found;
   }

@@ -41,6 +41,8 @@ export interface ModelCall {
 /** How a stream is read ahead, and what its chunks say. */
 export interface StreamReading<Chunk> {
   readonly usageOf: (chunk: Chunk) => TokenUsage | undefined;
+  /** The error that a chunk reports. Asked after `usageOf`. */
+  readonly errorOf?: (chunk: Chunk) => unknown;
   /** Text of the answer in a chunk, where the framework hides errors. */
   readonly textOf?: (chunk: Chunk) => string | undefined;
   /** Default: the later numbers count. */
@@ -150,8 +152,7 @@ export class ModelCalls {
       return error;
     }
     const refusal = refusalIn(error, Date.now());
-    // A provider charges nothing for a call that it refused.
-    if (refusal !== undefined) lease.note({ inputTokens: 0, outputTokens: 0 });
+    if (refusal !== undefined) lease.noteUncharged();
     if (refusal === undefined) lease.end({ partial: true, unanswered: !lease.isAnswered });
     else if (isRefused(refusal)) return this.#refused(lease, refusal, error) ?? error;
     else lease.end({ unanswered: isUnanswered(refusal) });
@@ -160,11 +161,25 @@ export class ModelCalls {
 
   /** As `failed`, for an answer of HTTP. @throws InfrastructureError inside a handler */
   refused(lease: Lease, { status, headers }: Response): void {
-    lease.note({ inputTokens: 0, outputTokens: 0 });
+    lease.noteUncharged();
     const refusal = refusalOf(status, headers, Date.now());
     if (!isRefused(refusal)) return lease.end({ unanswered: isUnanswered(refusal) });
     const error = this.#refused(lease, refusal, undefined);
     if (error !== undefined) throw error;
+  }
+
+  /** A chunk of a stream reports an error. The stream may go on, to say how many tokens were used.
+   *  @throws InfrastructureError inside a handler, when the call is refused */
+  failedWithin(lease: Lease, error: unknown): void {
+    const refusal = refusalIn(error, Date.now());
+    if (refusal === undefined || !isRefused(refusal)) {
+      lease.noteFailed(error);
+      return lease.mustEnd({ partial: true, unanswered: true });
+    }
+    lease.noteUncharged();
+    lease.mustEnd({ partial: true, refused: refusedBy(lease.model, refusal) });
+    const toThrow = lease.attempt === undefined ? undefined : this.#refused(lease, refusal, error);
+    if (toThrow !== undefined) throw toThrow;
   }
 
   /** Reads a source to its end, while the lease lasts. */
@@ -173,7 +188,7 @@ export class ModelCalls {
     source: AsyncIterable<Chunk>,
     reading: StreamReading<Chunk>,
   ): ReadableStream<Chunk> {
-    const { usageOf, textOf, add, isLast, isAnswer, strategy } = reading;
+    const { usageOf, errorOf, textOf, add, isLast, isAnswer, strategy } = reading;
     const chunks = source[Symbol.asyncIterator]();
     const pull = async (to: ReadableStreamDefaultController<Chunk>) => {
       try {
@@ -183,6 +198,8 @@ export class ModelCalls {
           return to.close();
         }
         lease.note(usageOf(next.value), add);
+        const error = errorOf?.(next.value);
+        if (error !== undefined) this.failedWithin(lease, error);
         lease.noteText(textOf?.(next.value));
         if (isAnswer?.(next.value) !== false) lease.touch();
         if (isLast?.(next.value)) lease.succeed();
@@ -239,6 +256,15 @@ interface Refused {
   readonly untilMs: number;
 }
 
+interface LeaseEnd {
+  /** The call was cut off, so more tokens may have been used. */
+  readonly partial?: boolean;
+  /** Nothing is known about the provider's quota. */
+  readonly unanswered?: boolean;
+  /** The resource is put on hold. */
+  readonly refused?: RefusedSlot;
+}
+
 /** The lease of a slot for one call. */
 export class Lease {
   readonly model: string;
@@ -252,6 +278,7 @@ export class Lease {
   #usage: TokenUsage = {};
   /** Undefined outside of handlers, and once the caller has given up the call. */
   #record: CallRecord | undefined;
+  #mustEnd: LeaseEnd | undefined;
   #isOver = false;
   #isAnswered = false;
 
@@ -302,6 +329,11 @@ export class Lease {
     if (usage !== undefined) this.#usage = add(this.#usage, usage);
   }
 
+  /** A provider charges nothing for a call that it refused, unless it said otherwise before. */
+  noteUncharged(): void {
+    this.note({ inputTokens: 0, outputTokens: 0 }, (before, none) => ({ ...none, ...before }));
+  }
+
   noteText(text: string | undefined): void {
     if (text !== undefined) this.#record?.delivered(text);
   }
@@ -318,25 +350,20 @@ export class Lease {
 
   /** The provider has answered. */
   succeed(): void {
-    if (!this.#isOver) this.#record?.succeeded();
+    if (!this.#isOver && this.#mustEnd === undefined) this.#record?.succeeded();
     this.end();
   }
 
-  /** Reports the tokens, and releases the slot. Without a report, the estimate is charged. Idempotent.
-   *  @param partial the call was cut off, so more tokens may have been used
-   *  @param unanswered the provider did not answer: nothing is known about its quota
-   *  @param refused the quota is used up: the resource is put on hold */
-  end({
-    partial = false,
-    unanswered = false,
-    refused,
-  }: {
-    readonly partial?: boolean;
-    readonly unanswered?: boolean;
-    readonly refused?: RefusedSlot;
-  } = {}): void {
+  /** Sets how the lease ends, whatever ends it. */
+  mustEnd(how: LeaseEnd): void {
+    this.#mustEnd = how;
+  }
+
+  /** Reports the tokens, and releases the slot. Without a report, the estimate is charged. Idempotent. */
+  end(how: LeaseEnd = {}): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    const { partial = false, unanswered = false, refused } = this.#mustEnd ?? how;
     for (const letGo of this.#letGo) letGo();
     this.#report(partial);
     void this.#slot.release(refused === undefined ? { unanswered } : { refused });

@@ -8,6 +8,7 @@ import { InvalidValueError } from "../errors.ts";
 import { type CallOptions, withoutOwn } from "./call-options.ts";
 import { ModelCalls } from "./lease.ts";
 import { importPeer } from "./peer.ts";
+import { errorInEvent } from "./refusal.ts";
 import { usageOf } from "./token-usage.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the framework's types are not among this package's
@@ -86,6 +87,8 @@ function held(model: AgentModel, modelName: string | undefined, calls: ModelCall
     getStreamedResponse: async function* (request) {
       const send = (signal: AbortSignal) => model.getStreamedResponse({ ...request, signal });
       yield* await calls.stream(callOf(request), send, {
+        // The SDK passes the provider's own events on, and its error for a failed response does not say why.
+        errorOf: ({ type, event }) => (type === "model" ? errorInEvent(event) : undefined),
         usageOf: ({ response }) => usageOf(response?.usage?.inputTokens, response?.usage?.outputTokens),
       });
     },

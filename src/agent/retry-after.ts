@@ -67,7 +67,7 @@ const EPOCH_MS = 1e12;
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** `6m0s`, `1.5s`, `20ms`. */
-function durationMs(said: string): number | undefined {
+export function durationMs(said: string): number | undefined {
   if (!/^(\d{1,9}(\.\d+)?(ms|s|m|h|d))+$/.test(said)) return undefined;
   let sum = 0;
   for (const [, number, unit = ""] of said.matchAll(/([\d.]+)(ms|s|m|h|d)/g))

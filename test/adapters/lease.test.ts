@@ -548,6 +548,89 @@ describe("a used up quota", () => {
   });
 });
 
+describe("an error within a stream of status 200", () => {
+  const data = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
+  const begun = data({
+    type: "message_start",
+    message: { usage: { input_tokens: 11, output_tokens: 1 } },
+  });
+  const rateLimit = { code: "rate_limit_exceeded", message: "Rate limit reached. Please try again in 20s." };
+  const failed = (error: object) => data({ type: "response.failed", response: { status: "failed", error } });
+  const anthropic = (type: string) =>
+    `event: error\n${data({ type: "error", error: { type, message: "no" } })}`;
+
+  const streamOf = (events: string) => () =>
+    new Response(events, { headers: { "content-type": "text/event-stream" } });
+  const init = { method: "POST", body: JSON.stringify({ model: "gpt-4o", stream: true }) };
+  const url = "https://local/v1/responses";
+
+  async function releaseOf(resource: string) {
+    await expect.poll(async () => await slotsOf(resource)).toMatchObject({ inUse: 0 });
+    for await (const { event } of swarm.events({ types: ["SlotReleased"] }))
+      if (event.type === "SlotReleased" && event.resources[0] === resource) return event;
+    return undefined;
+  }
+
+  it.each([
+    ["OpenAI's chat completions", data({ error: rateLimit }), true],
+    ["OpenAI's failed response", failed(rateLimit), true],
+    ["OpenAI's error of a response", data({ type: "error", ...rateLimit }), true],
+    ["a router's number", data({ choices: [], error: { code: 429, message: "no" } }), false],
+    ["Anthropic's rate limit", anthropic("rate_limit_error"), false],
+    ["Anthropic's overload", anthropic("overloaded_error"), false],
+  ])("is a refusal: %s", async (_, event, hasTime) => {
+    const { resource } = await calls();
+    const fetch = swarmFetch(swarm, { resource, fetch: async () => streamOf(begun + event)() });
+    expect(await (await fetch(url, init)).text()).toBe(begun + event);
+    expect(await releaseOf(resource)).toMatchObject({
+      refusal: hasTime ? { until: expect.anything() } : {},
+      usage: { inputTokens: 11, outputTokens: 1, partial: true },
+    });
+  });
+
+  it.each([
+    ["OpenAI's chat completions", data({ error: { code: "server_error", message: "no" } })],
+    ["OpenAI's failed response", failed({ code: "server_error", message: "no" })],
+    ["Anthropic", anthropic("api_error")],
+  ])("of another kind is neither a refusal nor a success: %s", async (_, event) => {
+    const { resource } = await calls();
+    const fetch = swarmFetch(swarm, { resource, fetch: async () => streamOf(begun + event)() });
+    expect(await (await fetch(url, init)).text()).toBe(begun + event);
+    expect(await releaseOf(resource)).toMatchObject({ unanswered: true });
+  });
+
+  it("is none where the answer only speaks of errors", async () => {
+    const { resource } = await calls();
+    const events =
+      data({ type: "response.created", response: { error: null } }) +
+      data({ choices: [{ delta: { content: 'an "error" with code "rate_limit_exceeded"' } }], error: null });
+    const fetch = swarmFetch(swarm, { resource, fetch: async () => streamOf(events)() });
+    await (await fetch(url, init)).text();
+    const release = await releaseOf(resource);
+    expect(release).not.toHaveProperty("refusal");
+    expect(release).not.toHaveProperty("unanswered");
+  });
+
+  it("ends the attempt of a handler without counting it", async () => {
+    const { resource } = await calls();
+    const answers = [streamOf(begun + anthropic("overloaded_error")), streamOf("data: whole\n\n")];
+    const fetch = swarmFetch(swarm, { resource, fetch: async () => answers.shift()?.() ?? Response.error() });
+    const handler = async () => await (await fetch(url, init)).text();
+    const agent = await swarm.agent({ kinds: [resource], handler });
+    const result = await (await swarm.submit({ kind: resource, maxAttempts: 1 })).result();
+    expect(result.text()).toBe("data: whole\n\n");
+    await agent.drain();
+  });
+
+  it("of a client that throws the provider's words is a refusal as well", async () => {
+    const { calls: model, resource } = await calls();
+    const error = Object.assign(new Error("no"), { status: undefined, error: { error: rateLimit } });
+    const refusedCall = async () => await Promise.reject(error);
+    await expect(model.once(call, refusedCall, () => used)).rejects.toBe(error);
+    expect(await releaseOf(resource)).toMatchObject({ refusal: { until: expect.anything() } });
+  });
+});
+
 it("a request of a stored prompt, without a model, holds a slot of the named resource", async () => {
   const { resource } = await calls();
   const fetch = swarmFetch(swarm, {

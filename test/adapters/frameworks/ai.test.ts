@@ -151,6 +151,36 @@ conformance(
         await expect(failed).rejects.toThrow("the provider hung up");
       });
 
+      it("is tried again after a part that says the quota is used up", async () => {
+        const error = new APICallError({
+          message: "rate",
+          statusCode: 429,
+          responseHeaders: { "retry-after-ms": "300" },
+          url: "",
+          requestBodyValues: {},
+        });
+        const plain = fakeModel(bench.provider);
+        const begun = [
+          { type: "stream-start", warnings: [] },
+          { type: "text-start", id: "1" },
+          { type: "text-delta", id: "1", delta: "one " },
+          { type: "error", error },
+          { type: "finish", finishReason: { unified: "error", raw: "error" }, usage: counted },
+        ];
+        const streams = [async () => ({ stream: ReadableStream.from(begun) as never }), plain.doStream];
+        const model = new MockLanguageModelV4({
+          modelId: "gpt-4o",
+          doStream: async (options) => await (streams.shift() ?? plain.doStream)(options),
+        });
+        const { swarm, resource } = bench;
+        const call = { ...(await asked()), model: await swarmModel(model, swarm, { resource }) };
+        const result = await bench.inHandler(async function* () {
+          yield* streamText(call).textStream;
+        });
+        expect(result.text()).toBe(wholeText);
+        expect(bench.provider.calls).toBe(1);
+      });
+
       it("is no matter to a result of the handler's own, or of another call", async () => {
         bench.provider.plans.push(quota);
         const call = await asked();
