@@ -521,6 +521,17 @@ export const mutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: "fences-by-a-late-join",
+    breaks: "A late copy of a join ends a session that began after the join was sent.",
+    file: "src/core/decide-agent.ts",
+    edits: [
+      {
+        find: "row !== undefined && row.incarnation !== command.after",
+        replace: "false",
+      },
+    ],
+  },
 
   // --- what is counted ----------------------------------------------------------------------------------
   {
