@@ -117,5 +117,23 @@ export function textEmitter(emit: (text: string) => void): (bytes: Uint8Array) =
   };
 }
 
-/** A byte becomes at most three: U+FFFD. */
+/** A value in parts that pass as chunks: text and bytes are cut, any other value is one part. */
+export function* partsOf(value: unknown): Generator<unknown> {
+  if (value instanceof Uint8Array) {
+    for (let at = 0; at === 0 || at < value.length; at += PART_BYTES)
+      yield value.subarray(at, at + PART_BYTES);
+  } else if (typeof value === "string" && value.length > PART_BYTES) {
+    for (let at = 0, end = 0; at < value.length; at = end) {
+      end = at + PART_BYTES;
+      if (isHighSurrogate(value.charCodeAt(end - 1))) end += 1;
+      yield value.slice(at, end);
+    }
+  } else yield value;
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+/** A byte becomes at most three: U+FFFD. A unit of UTF-16 does too. */
 const PART_BYTES = Math.floor(limits.chunkBytesMax / 3);

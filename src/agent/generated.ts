@@ -1,6 +1,7 @@
 // Handlers that are generators: each yielded value is emitted as a chunk, and the returned value is the result.
 
 import { Buffer } from "node:buffer";
+import { partsOf } from "./chunk-buffer.ts";
 
 /** What a call of a generator function returns. */
 export type Generated = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
@@ -12,7 +13,7 @@ export function isGenerated(value: unknown): value is Generated {
   return tag === "[object AsyncGenerator]" || tag === "[object Generator]";
 }
 
-/** Runs a generator to its end, and emits each yielded value. After an abort of `signal` the generator ends at its next
+/** Runs a generator to its end, and emits each yielded value, large text and bytes in parts. After an abort of `signal` the generator ends at its next
  *  yield.
  *  @returns the generator's return value. Without a return value: the yielded values, joined if all are text or bytes
  *    (text among bytes as UTF-8), else as an array with bytes as base64
@@ -28,7 +29,7 @@ export async function resultOf(
     if (done === true) return value === undefined ? joined(yielded) : value;
     try {
       signal.throwIfAborted();
-      emit(value);
+      for (const part of partsOf(value)) emit(part);
     } catch (error) {
       await generated.return?.(undefined); // runs its `finally`
       throw error;

@@ -580,6 +580,24 @@ describe("a generator", () => {
     expect(end).toMatchObject({ outcome: "completed", encoding: undefined, ...result });
   });
 
+  it("that yields more than a chunk holds emits it in parts, whole characters each", async () => {
+    const text = "\u{1f41d}".repeat(50_000);
+    const bytes = new Uint8Array(limits.chunkBytesMax + 1).fill(7);
+    for (const [value, encoding] of [
+      [text, "utf8"],
+      [bytes, "base64"],
+    ] as const) {
+      const { runner, ends, emitted } = start(() => yielding([value]));
+      runner.run([streamed]);
+      await settled();
+      const parts = emitted.flatMap(({ chunks }) => chunks).map((chunk) => Buffer.from(chunk.text, encoding));
+      expect(parts.length).toBeGreaterThan(1);
+      for (const part of parts) expect(part.toString("utf8")).not.toContain("\ufffd");
+      expect(Buffer.concat(parts).equals(Buffer.from(value))).toBe(true);
+      expect(ends[0]?.outcome).toBe("completed");
+    }
+  });
+
   it("emits what it yields, and runs its finally when it is aborted", async () => {
     let isFinished = false;
     let next = (): void => undefined;
