@@ -13,8 +13,8 @@ export function isGenerated(value: unknown): value is Generated {
   return tag === "[object AsyncGenerator]" || tag === "[object Generator]";
 }
 
-/** Runs a generator to its end, and emits each yielded value, large text and bytes in parts. After an abort of `signal` the generator ends at its next
- *  yield.
+/** Runs a generator to its end, and emits each yielded value, large text and bytes in parts. After an abort of `signal`
+ *  the generator ends at its next yield.
  *  @returns the generator's return value. Without a return value: the yielded values, joined if all are text or bytes
  *    (text among bytes as UTF-8), else as an array with bytes as base64
  *  @throws the errors of the generator and of `emit`; the reason of `signal` */
