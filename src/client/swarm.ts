@@ -901,7 +901,14 @@ export class SwarmClient implements Swarm {
     const given = acceptance.warnings.map((warning) => leaderWarning(task.kind, warning));
     const warnings = given.length === 0 ? task.warnings : [...task.warnings, ...given];
     for (const warning of warnings) this.#warningLog.note(task.kind, warning, task.id);
-    return new SwarmTask(task, this.#handles, { acceptance, awaited, warnings, kind: task.typed?.kind });
+    const { isStreamed, typed } = task;
+    return new SwarmTask(task, this.#handles, {
+      acceptance,
+      awaited,
+      warnings,
+      kind: typed?.kind,
+      isStreamed,
+    });
   }
 
   #updates(task: SwarmTask): Observable<TaskUpdate> {

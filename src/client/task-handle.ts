@@ -60,7 +60,7 @@ export interface TaskHandle {
    *  async iterable. A handle that submitted the task reads them from the first; any other handle reads from its first
    *  call of `chunks` on. Ends without an error when the task ends, in any state, or with `signal`. Chunks are not
    *  journaled and may be lost; the result is whole.
-   *  @throws InvalidMessageError naming the option */
+   *  @throws InvalidMessageError naming the option; `field: "stream"` when this handle submitted the task without it */
   chunks(options?: ChunksOptions): ReadStream<ResultChunk>;
   /** Resolves with the result when the task completes. After a retry over this connection: the result of the
    *  new round.
@@ -109,6 +109,7 @@ interface Submitted {
   readonly awaited: AwaitedTask | undefined;
   readonly warnings: readonly TaskWarning[];
   readonly kind: TypedKind | undefined;
+  readonly isStreamed: boolean;
 }
 
 export class SwarmTask implements TaskHandle {
@@ -118,6 +119,8 @@ export class SwarmTask implements TaskHandle {
   readonly #deps: TaskHandleDeps;
   readonly #kind: TypedKind | undefined;
   readonly #acceptance: Acceptance | undefined;
+  /** Undefined: not known, because the task was not submitted through this handle. */
+  readonly #isStreamed: boolean | undefined;
   #ack: SubmitAck | undefined;
   #awaited: AwaitedTask | undefined;
 
@@ -130,6 +133,7 @@ export class SwarmTask implements TaskHandle {
     this.id = task.id;
     this.project = task.project;
     this.#acceptance = submitted?.acceptance;
+    this.#isStreamed = submitted?.isStreamed;
     this.warnings = submitted?.warnings ?? [];
     this.#kind = submitted?.kind;
     this.#deps = deps;
@@ -147,6 +151,11 @@ export class SwarmTask implements TaskHandle {
 
   chunks(given?: ChunksOptions): ReadStream<ResultChunk> {
     const { signal } = readChunksOptions("chunks", given);
+    if (this.#isStreamed === false)
+      throw new InvalidMessageError(
+        `chunks: task ${this.id} has none, because it was submitted without stream: submit it with stream: true`,
+        { field: "stream" },
+      );
     const { chunkLogs, closed, aborts } = this.#deps;
     const log = chunkLogs.of(this.watched());
     return new ReadStream({ read: (ended) => log.read(ended), signal, closed, aborts });

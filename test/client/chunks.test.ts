@@ -127,14 +127,17 @@ describe("a streamed task", () => {
     expect(await textsOf(handle.chunks())).toEqual([]);
   });
 
-  it("without a reader, and a task that is not streamed, end as usual", async () => {
+  it("without a reader, and a task that is not streamed, end as usual; the submitter's handle says so", async () => {
     await swarm.agent({ id: "writer", kinds: ["write"], handler: async (_, { emit }) => emit("a") });
     const [streamed, plain] = await Promise.all([
       swarm.submit({ kind: "write", stream: true }),
       swarm.submit({ kind: "write" }),
     ]);
     await Promise.all([streamed.outcome(), plain.outcome()]);
-    expect(await textsOf(plain.chunks())).toEqual([]);
+    const error = expect.objectContaining({ code: "WAGGLE_INVALID_MESSAGE", field: "stream" });
+    expect(() => plain.chunks()).toThrow(error);
+    expect(() => plain.chunks()).toThrow("submit it with stream: true");
+    expect(await textsOf(swarm.task(plain.id).chunks())).toEqual([]);
   });
 
   it.each<[string, number, string]>([
