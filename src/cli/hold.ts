@@ -33,12 +33,14 @@ export function holdCommand(program: Program): Command {
       "time from now, at most 7d; one of --for and --until is required",
       durationBetween(limits.holdMsMin, limits.holdMsMax),
     )
-    .option("--until <time>", "end of the hold: 2026-11-20T18:00:00Z, or +90m from now", (text: string) =>
-      parseTime(text),
+    .option(
+      "--until <time>",
+      "end of the hold: 14:30 (local time, today or tomorrow), 2026-11-20T18:00:00Z, or +90m from now",
+      (text: string) => parseTime(text),
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ waggle hold agent a1 --for 10m\n  $ waggle hold type claude --until 2026-11-20T18:00:00Z" +
+      "\nExamples:\n  $ waggle hold agent a1 --for 10m\n  $ waggle hold type claude --until 14:30" +
         "\n  $ waggle hold resource gpt-4o --for 5h --json",
     )
     .action((on: HoldScope, name: string, flags: Flags, command: Command) =>

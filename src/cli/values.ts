@@ -3,7 +3,7 @@
 
 import { InvalidArgumentError } from "commander";
 import { durationIn } from "../config/duration.ts";
-import { timeIn } from "../config/time.ts";
+import { nextClockTime, timeIn } from "../config/time.ts";
 import { headOf } from "../cut-text.ts";
 import { NAME_PATTERN, SUBJECT_TOKEN_PATTERN } from "../ids.ts";
 import { type ListenAddress, listenAddressIn } from "../metrics/listen-address.ts";
@@ -21,10 +21,10 @@ export function parseDuration(text: string): number {
 
 /** An ISO 8601 time, or relative to now: `+5m`, `-10m`. @throws InvalidArgumentError */
 export function parseTime(text: string, now: number = Date.now()): Date {
-  const time = timeIn(text, now);
+  const time = timeIn(text, now) ?? nextClockTime(text, now);
   if (time !== undefined) return time;
   throw new InvalidArgumentError(
-    `'${text}' is no time: a valid date is required, like 2026-11-20T18:00:00Z, or +5m from now.`,
+    `'${text}' is no time: a valid date is required, like 2026-11-20T18:00:00Z, 18:00 (local time, today or tomorrow), or +5m from now.`,
   );
 }
 

@@ -14,6 +14,18 @@ export function timeIn(text: string, now: number): Date | undefined {
   return new Date(text.startsWith("+") ? now + ms : now - ms);
 }
 
+/** `14:30` or `14:30:05`: the next moment at which the clock of this machine shows that time, today or tomorrow. */
+export function nextClockTime(text: string, now: number): Date | undefined {
+  const [, hours, minutes, seconds = 0] = (CLOCK_TIME.exec(text) ?? []).map(Number);
+  if (hours === undefined || minutes === undefined) return undefined;
+  const at = new Date(now);
+  at.setHours(hours, minutes, Number.isNaN(seconds) ? 0 : seconds, 0);
+  if (at.getTime() <= now) at.setDate(at.getDate() + 1);
+  return at;
+}
+
+const CLOCK_TIME = /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/;
+
 /** JavaScript takes 30 February for 2 March, and 24:00 for the next day. */
 function isOnACalendar(text: string): boolean {
   const [year = 0, month = 0, day = 0] = text.slice(0, 10).split("-").map(Number);

@@ -20,6 +20,7 @@ import { endWaitsAbove } from "./decide-slot.ts";
 import { answered, type Decision } from "./decision.ts";
 import { nextKind, nextPolicy, nextProject, nextRate, nextResource } from "./next-settings.ts";
 import {
+  heldTypeWarnings,
   kindWarnings,
   policyWarnings,
   projectWarnings,
@@ -54,7 +55,7 @@ function warningsOf(state: SwarmState, command: SettingsCommand): readonly strin
     case "SetRate":
       return unknownTypeWarnings(state, command.agentType);
     case "PlaceHold":
-      return command.on === "type" ? unknownTypeWarnings(state, command.name) : [];
+      return command.on === "type" ? heldTypeWarnings(state, command.name) : [];
     case "Pause":
     case "Resume":
       return command.project === undefined ? [] : unknownProjectWarnings(state, command.project);

@@ -119,11 +119,22 @@ export function unknownTypeWarnings(state: SwarmState, agentType: string): reado
   return near.length === 0 ? [] : [`no agent of type ${agentType} joined so far${meant(near)}`];
 }
 
+/** A hold on a type without agents keeps no work from anybody, so any unknown type earns a warning. */
+export function heldTypeWarnings(state: SwarmState, agentType: string): readonly string[] {
+  if (knownTypes(state).has(agentType)) return [];
+  return [`no agent of type ${agentType} joined so far${meant(nearTypes(state, agentType))}`];
+}
+
 /** No names when the type is known. */
 function nearTypes(state: SwarmState, agentType: string): readonly string[] {
+  const known = knownTypes(state);
+  return known.has(agentType) ? [] : nearMisses(agentType, known);
+}
+
+function knownTypes(state: SwarmState): ReadonlySet<string> {
   const known = new Set(state.ratesByType.keys());
   for (const agent of state.agentById.values()) if (agent.agentType !== undefined) known.add(agent.agentType);
-  return known.has(agentType) ? [] : nearMisses(agentType, known);
+  return known;
 }
 
 function budgetWarnings(

@@ -400,6 +400,9 @@ error WAGGLE_USAGE: a hold needs --for DURATION or --until TIME, one of the two;
 exit 2
 `,
   );
+  expect((await waggle("hold type claude --until 14:30")).stderr).toContain(
+    "no agent of type claude joined so far",
+  );
   const placed = JSON.parse((await waggle("hold type claude --for 10m --json")).stdout);
   expect(placed).toMatchObject({ on: "type", name: "claude", changed: true });
   expect((await waggle("status")).stdout).toMatch(

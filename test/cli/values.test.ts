@@ -43,7 +43,19 @@ describe("times", () => {
     ["2028-02-29", Date.parse("2028-02-29")],
   ])("%s", (text, at) => expect(parseTime(text, now).getTime()).toBe(at));
 
+  it.each(["14:30", "00:00", "7:05", "23:59:59", "12:00", "12:00:00"])("the next %s on the clock", (text) => {
+    const noon = new Date(2026, 10, 20, 12).getTime();
+    const at = parseTime(text, noon);
+    expect(at.toTimeString().slice(0, 8)).toBe(`${text.padStart(5, "0")}:00`.slice(0, 8));
+    expect(at.getTime()).toBeGreaterThan(noon);
+    expect(at.getTime() - noon).toBeLessThanOrEqual(24 * 3_600_000);
+  });
+
   it.each([
+    "24:00",
+    "12:60",
+    "1:5",
+    "14:30Z",
     "tomorrow",
     "2026-13-01",
     "2026-11-20T25:00:00Z",

@@ -667,8 +667,14 @@ describe("warnings beside a setting", () => {
     expect(warningsOf(turns, ofKind({ importance: 2 }, "translate"))).toEqual([]);
     const set = { type: "SetRate", patch: { window: "per_day", tokensMax: 5 } } as const;
     expect(warningsOf(turns, { ...set, agentType: "claud" })).toEqual([expect.stringContaining("claude?")]);
+    const hold = { type: "PlaceHold", on: "type", forMs: 5_000 } as const;
+    expect(warningsOf(turns, { ...hold, name: "claud" })).toEqual([expect.stringContaining("claude?")]);
+    expect(warningsOf(turns, { ...hold, name: "typo-claud" })).toEqual([
+      expect.stringMatching(/^no agent of type typo-claud joined so far/),
+    ]);
     for (const command of [
       pause("acme"),
+      { ...hold, name: "claude" },
       pause(),
       ofKind({ importance: 2 }, "review"),
       { ...set, agentType: "claude" },
