@@ -16,6 +16,9 @@ export interface OptionRules<Options extends object> {
   readonly required?: readonly (keyof Options & string)[];
   /** Common wrong names, with the correct name or a hint. */
   readonly otherwise?: Readonly<Record<string, string>>;
+  /** Whether a value of an unknown name is ignored: a number unless the name is near to an option's, or an object.
+   *  Default false. */
+  readonly ignoresFigures?: boolean;
   /** Shown when the value is not an object. */
   readonly example: string;
   /** Prefix of the refusal of a value that is not an object. Default `its options`. */
@@ -122,13 +125,16 @@ function readEach<Options extends object>(
 /** The first name with a value that is no option: `maxAttempt: is unknown; did you mean maxAttempts?` */
 function unknownName<Options extends object>(
   given: object,
-  { each, otherwise = {} }: OptionRules<Options>,
+  { each, otherwise = {}, ignoresFigures = false }: OptionRules<Options>,
 ): Problem | undefined {
   for (const name of Object.keys(given)) {
-    if (Object.hasOwn(each, name) || Reflect.get(given, name) === undefined) continue;
+    if (Object.hasOwn(each, name)) continue;
+    const value: unknown = Reflect.get(given, name);
+    if (value === undefined || (ignoresFigures && typeof value === "object")) continue;
     const known = Object.keys(each);
     const meant = Object.hasOwn(otherwise, name) ? otherwise[name] : undefined;
     const near = meant === undefined ? nearMisses(name, known) : [meant];
+    if (ignoresFigures && typeof value === "number" && near.length === 0) continue;
     const hint = near.length > 0 ? `did you mean ${near.join(" or ")}?` : `there are ${known.join(", ")}`;
     return { ok: false, message: `${name}: is unknown; ${hint}`, field: name };
   }

@@ -5,13 +5,14 @@ import { limits } from "../limits.ts";
 import { type SlotUsage, slotUsageSchema } from "../protocol/slot-schemas.ts";
 import { flag, readerOf } from "./options.ts";
 
-/** Tokens used under a slot, as providers of models report them. At least one count. */
+/** Tokens used under a slot, as providers of models report them. At least one count has a name here. Further numbers
+ *  and objects are ignored, so the `usage` of the AI SDK is a report. */
 export interface SlotReport {
-  /** Whole number ≥ 0. */
-  readonly inputTokens?: number;
-  readonly outputTokens?: number;
+  /** Whole number ≥ 0. Undefined: unknown. */
+  readonly inputTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
   /** All tokens, where the provider counts more than input and output. Default: input plus output. */
-  readonly totalTokens?: number;
+  readonly totalTokens?: number | undefined;
   /** The work was cut off, so more may have been used. Default false. */
   readonly partial?: boolean;
 }
@@ -28,16 +29,24 @@ const readReport = readerOf<SlotReport>({
     completion_tokens: "outputTokens",
     total_tokens: "totalTokens",
   },
+  ignoresFigures: true,
   example: "{ inputTokens: 812, outputTokens: 240 }",
 });
 
-/** Adds a report. @param sum of the reports before · @throws InvalidMessageError naming the field */
-export function addReport(sum: SlotUsage | undefined, given: unknown): SlotUsage {
+const counts = ["inputTokens", "outputTokens", "totalTokens"];
+
+/** Adds a report.
+ *  @param sum of the reports before
+ *  @returns `sum` when the provider knows no count
+ *  @throws InvalidMessageError naming the field */
+export function addReport(sum: SlotUsage | undefined, given: unknown): SlotUsage | undefined {
   const { inputTokens, outputTokens, totalTokens, partial } = readReport("report", given);
-  if (inputTokens === undefined && outputTokens === undefined && totalTokens === undefined)
+  if (inputTokens === undefined && outputTokens === undefined && totalTokens === undefined) {
+    if (counts.some((name) => name in Object(given))) return sum;
     throw new InvalidMessageError("report: inputTokens, outputTokens or totalTokens is missing", {
       field: "totalTokens",
     });
+  }
   const input = total(sum?.inputTokens, inputTokens);
   const output = total(sum?.outputTokens, outputTokens);
   return {

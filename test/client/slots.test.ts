@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { InfrastructureError } from "../../src/agent/handler.ts";
+import type { SlotReport } from "../../src/agent/slot-usage.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { Swarm } from "../../src/client/swarm.ts";
 import { NoLeaderError } from "../../src/errors.ts";
@@ -367,6 +368,25 @@ describe("tokens", () => {
     expect(await budgetOf("acme")).toMatchObject({ spent: 250, reserved: 0 });
   });
 
+  it("may come with more figures, and with counts that the provider does not know", async () => {
+    await setBudget("acme", 1_000);
+    const details = {
+      inputTokenDetails: { cacheReadTokens: undefined },
+      inputTokensDetails: [{ cached: 1 }],
+    };
+    const reports: SlotReport[] = [
+      { inputTokens: 5, outputTokens: 7, totalTokens: 12, ...{ reasoningTokens: 0, ...details, raw: null } },
+      { inputTokens: undefined, outputTokens: 4 },
+      { inputTokens: undefined, outputTokens: undefined, totalTokens: undefined },
+    ];
+    for (const [at, spent] of [12, 16, 116].entries()) {
+      const slot = await one.acquire("gpu", { tokens: 100, project: "acme" });
+      slot.report(reports[at] ?? {});
+      await slot.release();
+      expect(await budgetOf("acme")).toMatchObject({ spent });
+    }
+  });
+
   it("are reported before the release, and never after", async () => {
     const slot = await one.acquire("gpu");
     await slot.release();
@@ -380,6 +400,9 @@ describe("tokens", () => {
     [{}, "report: inputTokens, outputTokens or totalTokens is missing"],
     [{ inputTokens: -1 }, "report: inputTokens: must be at least 0"],
     [{ prompt_tokens: 5 }, "report: prompt_tokens: is unknown; did you mean inputTokens?"],
+    [{ inputTokens: 5, outputToken: 4 }, "report: outputToken: is unknown; did you mean outputTokens?"],
+    [{ inputTokens: 5, reasoningTokens: "4" }, "report: reasoningTokens: is unknown;"],
+    [{ reasoningTokens: 4 }, "report: inputTokens, outputTokens or totalTokens is missing"],
   ])("a wrong report %j is refused", async (report, message) => {
     const slot = await one.acquire("gpu");
     expect(() => slot.report(report)).toThrow(message);

@@ -201,6 +201,14 @@ conformance(
       });
     });
 
+    it("the usage of an answer is a report of a slot", async () => {
+      const { usage } = await generateText({ model: fakeModel(bench.provider), prompt: "Count." });
+      const slot = await bench.swarm.acquire(bench.resource);
+      slot.report(usage);
+      await slot.release();
+      expect(await bench.reports()).toEqual([all]);
+    });
+
     it("a quota that is used up after another failure is found behind the SDK's own error", async () => {
       const model = await swarmModel(fakeModel(bench.provider), bench.swarm, { resource: bench.resource });
       const headers = { "retry-after-ms": "100" };
