@@ -4,7 +4,7 @@
 import { unreachable } from "../assert.ts";
 import type { TaskObstacle, TaskWait } from "../protocol/explain-schemas.ts";
 import { labelFlags, needsWords } from "../state/needs.ts";
-import { counted, duration, targetText, whyOnHold } from "./describe.ts";
+import { counted, duration, targetText, untilProbed, whyOnHold } from "./describe.ts";
 
 /** How instants are written. */
 type TimeText = (at: number) => string;
@@ -217,14 +217,15 @@ function holdText(
         ? `Agent ${name} is`
         : `Resource ${name} is`;
   const why = ` (${whyOnHold({ by, reason: hold })})`;
-  const end = until === undefined ? "until the probe under way succeeds" : `until ${timeText(until)}`;
+  const end = until === undefined ? untilProbed : `until ${timeText(until)}`;
+  const then = until === undefined ? "the rest runs" : "the next task is the probe";
   const able =
     on === "type"
       ? `; ${counted(agents, "agent")} of them would serve this task`
       : on === "agent"
         ? ""
         : `, and it refused this kind's tasks at ${counted(agents, "agent")}`;
-  return `${whom} on hold ${end}${why}${able}: the next task then is the probe; \`waggle unhold ${on} ${name}\` ends the hold now`;
+  return `${whom} on hold ${end}${why}${able}. Then ${then}; \`waggle unhold ${on} ${name}\` ends the hold now`;
 }
 
 function nextIn({ position }: Pick<TaskWait, "position">): string {

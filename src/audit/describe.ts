@@ -239,6 +239,9 @@ function holdReason({ by, reason, reportedBy }: EventOf<"HoldPlaced">): string {
     : `refusals in a row, the last at ${reportedBy ?? "an agent"}${said}`;
 }
 
+/** The end of a hold whose time is over. */
+export const untilProbed = `until its probe ends, or has run for ${limits.probeTrustedMs / 1_000} s, without a refusal`;
+
 const holdEnds = {
   probed: "the probe was not refused",
   trusted: `the probe has run for ${limits.probeTrustedMs / 1_000} s without being refused`,

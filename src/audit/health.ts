@@ -5,7 +5,7 @@
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { labelFlags, meetsNeeds, needsWords } from "../state/needs.ts";
-import { counted, duration, targetText, whyOnHold } from "./describe.ts";
+import { counted, duration, targetText, untilProbed, whyOnHold } from "./describe.ts";
 import { presentHolds } from "./present-holds.ts";
 
 /** `flow`: do tasks move? `execution`: do attempts succeed? `liveness`: is everybody there? */
@@ -319,10 +319,7 @@ function suspended(agents: StatusResponse["agents"]): readonly HealthFinding[] {
 function onHold(holds: ReturnType<typeof presentHolds>, at: number): readonly HealthFinding[] {
   return holds.map(({ on, name, until, since, phase, by, reason }) => {
     const endsAlone = by === "agent" ? ` (ends by itself at ${new Date(until).toISOString()})` : "";
-    const end =
-      phase === "held"
-        ? `for ${duration(Math.max(0, until - at))} more${endsAlone}`
-        : "until its probe is not refused";
+    const end = phase === "held" ? `for ${duration(Math.max(0, until - at))} more${endsAlone}` : untilProbed;
     return {
       ...({ area: "execution", rule: "on-hold", level: by === "operator" ? "note" : "attention" } as const),
       text: `${targetText({ on, name })} ${on === "type" ? "are" : "is"} on hold ${end}: ${whyOnHold({ by, reason })}`,

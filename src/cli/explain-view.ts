@@ -2,7 +2,7 @@
 // turn, and the agents. For a past assignment: the table as replayed.
 
 import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
-import { duration } from "../audit/describe.ts";
+import { duration, untilProbed } from "../audit/describe.ts";
 import { describeObstacle } from "../audit/describe-wait.ts";
 import type { TaskExplanation } from "../client/task-stories.ts";
 import type { AgentStanding, AwaitedSlots, TaskWait } from "../protocol/explain-schemas.ts";
@@ -52,8 +52,7 @@ function awaitedText({ resources, sinceMs, onHold }: AwaitedSlots, { columns }: 
       columns,
     );
   const resource = printable(onHold.resource);
-  const end =
-    onHold.until === undefined ? "until its probe is not refused" : `until ${formatTime(onHold.until)}`;
+  const end = onHold.until === undefined ? untilProbed : `until ${formatTime(onHold.until)}`;
   const text = `${waits}: resource ${resource} is on hold ${end}; \`waggle unhold resource ${resource}\` ends the hold now`;
   return labelled("why", text, columns);
 }

@@ -1,7 +1,7 @@
 // The head of `waggle status`: agents, waiting tasks, and why tasks do not run; then leader and journal. Not here:
 // the tables (status-view.ts).
 
-import { duration, targetText, whyOnHold } from "../audit/describe.ts";
+import { duration, targetText, untilProbed, whyOnHold } from "../audit/describe.ts";
 import { isSuspended, isUsedUp, mayHoldTasks, servesKind } from "../audit/health.ts";
 import { presentHolds } from "../audit/present-holds.ts";
 import { headOf } from "../cut-text.ts";
@@ -120,7 +120,7 @@ function waitingLines(status: StatusResponse): string[] {
 function holdLines(status: StatusResponse): string[] {
   const lasting = presentHolds(status);
   const lines = lasting.slice(0, limits.statusReasonsMax).map(({ on, name, until, phase, by, reason }) => {
-    const end = phase === "held" ? `until ${formatTime(until)}` : "until its probe is not refused";
+    const end = phase === "held" ? `until ${formatTime(until)}` : untilProbed;
     const why = headOf(whyOnHold({ by, reason }), limits.statusReasonCharactersMax);
     return `${printable(targetText({ on, name }))} on hold ${end} (${printable(why)}): \`waggle unhold ${on} ${printable(name)}\` ends the hold now`;
   });

@@ -40,7 +40,7 @@ it("a pause after an attempt: until when, and the hold whose refused probe the a
 it("a hold on a resource: until when, why, and at how many agents", () => {
   const hold = { on: "resource", name: "gpt-4o", hold: "429", by: "agent" } as const;
   expect(describeObstacle({ reason: "on-hold", ...hold, agents: 2, until: 5 }, { agents: [] }, noon)).toBe(
-    "Resource gpt-4o is on hold until noon (429), and it refused this kind's tasks at 2 agents: the next task then is the probe; `waggle unhold resource gpt-4o` ends the hold now",
+    "Resource gpt-4o is on hold until noon (429), and it refused this kind's tasks at 2 agents. Then the next task is the probe; `waggle unhold resource gpt-4o` ends the hold now",
   );
 });
 

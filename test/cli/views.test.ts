@@ -466,7 +466,7 @@ describe("a task's story", () => {
     const held = (until: object) =>
       explanationText({ ...running, slots: [{ ...slots, onHold: { resource: "gpu", ...until } }] });
     expect(held({ until: 9_000 })).toMatch(/resource gpu is on hold until .*; `waggle unhold resource gpu`/);
-    expect(held({})).toContain("resource gpu is on hold until its probe is not refused");
+    expect(held({})).toContain("resource gpu is on hold until its probe ends, or has run for 30 s");
   });
 
   it("offers to replay an assignment only where the journal has its beginning", () => {
