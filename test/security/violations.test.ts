@@ -492,4 +492,13 @@ describe.each(servers)("on nats-server $version, in mode $mode", ({ path, mode }
     }
     expect(await secured.violations()).not.toEqual([]);
   });
+
+  it("a bridge without the permission to call agents ends, and is told the flag", async () => {
+    for (const flags of [[], ["--list"]])
+      expect(await secured.run("submitter", "bridge", "synadia", ...flags)).toMatchObject({
+        code: 5,
+        stderr: expect.stringMatching(/^error WAGGLE_FORBIDDEN: .*--call 'agents\.prompt\.>'/m),
+      });
+    expect(await secured.violations()).not.toEqual([]);
+  });
 });
