@@ -89,9 +89,10 @@ function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "object" || value === null) return value;
   if (isTimer(value)) return describeTimer(value);
-  const known = Object.entries(value).filter(([, item]) => item !== undefined);
-  known.sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(known.map(([key, item]) => [key, plain(item)]));
+  const fields = value as Readonly<Record<string, unknown>>;
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(fields).sort()) if (fields[key] !== undefined) copy[key] = plain(fields[key]);
+  return copy;
 }
 
 function isTimer(value: object): value is Timer {

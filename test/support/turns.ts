@@ -6,8 +6,9 @@ import { apply } from "../../src/core/apply.ts";
 import type { Command, Reply } from "../../src/core/command.ts";
 import type { Effect } from "../../src/core/effect.ts";
 import type { Violation } from "../../src/core/invariant.ts";
-import { checkAfterTurn } from "../../src/core/invariants.ts";
+import { checkAfterTurn, checkInvariants } from "../../src/core/invariants.ts";
 import { afterNewest } from "../../src/core/recorded-inputs.ts";
+import { Roll } from "../../src/core/roll.ts";
 import { Turn } from "../../src/core/step.ts";
 import { Succession } from "../../src/core/succession.ts";
 import {
@@ -115,6 +116,8 @@ export class Turns {
   /** Kept from turn to turn, as a leader does. */
   readonly #planner: Planner;
   readonly #succession = new Succession();
+  /** Kept from turn to turn: a new roll would read all ended tasks at each turn. */
+  readonly #roll = new Roll();
 
   /** @param from absent for a new history */
   constructor(from?: Beginning) {
@@ -152,7 +155,7 @@ export class Turns {
     const isDecided = replies.every(({ kind }) => kind !== "again");
     const isComplete = [turn.takeDue(() => 0), turn.plan(), isDecided].every((done) => done);
     this.#append(turn);
-    if (isComplete) this.#check(checkAfterTurn(this.state));
+    if (isComplete) this.#check(checkAfterTurn(this.state, this.#roll));
     this.#check(this.#succession.check(this.state));
     return replies;
   }
@@ -265,8 +268,9 @@ export class Turns {
     return found;
   }
 
-  /** The batches folded anew. */
+  /** The batches folded anew. @throws Error if an invariant is broken, for a reader that remembers no turn */
   replayed(): Replay {
+    this.#check(checkInvariants(this.state));
     const replay = new Replay();
     replay.enter(segmentOfTurns, 0);
     for (const record of this.records) {
