@@ -2,7 +2,9 @@
 //
 //   const model = wrapLanguageModel({ model: openai("gpt-4o"), middleware: swarmMiddleware(swarm) });
 
+import { argument, having } from "../agent/options.ts";
 import type { Swarm } from "../client/swarm.ts";
+import { InvalidValueError } from "../errors.ts";
 import type { CallOptions } from "./call-options.ts";
 import { ModelCalls } from "./lease.ts";
 import { importPeer } from "./peer.ts";
@@ -65,12 +67,19 @@ export function swarmMiddleware(swarm: Swarm, options?: CallOptions): SwarmMiddl
 }
 
 /** A model of the AI SDK that holds slots: `await swarmModel(openai("gpt-4o"), swarm)`.
- *  @throws MissingPackageError without the package `ai`; as `swarmMiddleware` */
+ *  @throws InvalidValueError for the name of a model; MissingPackageError without the package `ai`; as
+ *    `swarmMiddleware` */
 export async function swarmModel<Model extends object>(
   model: Model,
   swarm: Swarm,
   options?: CallOptions,
 ): Promise<Model> {
+  const right = having<{ doGenerate: unknown; doStream: unknown }>(
+    'a model of the AI SDK, such as openai("gpt-4o") or gateway("openai/gpt-4o")',
+    "doGenerate",
+    "doStream",
+  );
+  argument(["swarmModel", "model"], model, right, InvalidValueError);
   const middleware = swarmMiddleware(swarm, options);
   type Wrap = { wrapLanguageModel(of: { model: Model; middleware: SwarmMiddleware }): Model };
   const { wrapLanguageModel } = await importPeer<Wrap>("ai", "swarmModel");

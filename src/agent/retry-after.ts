@@ -1,5 +1,6 @@
 // The time until a provider takes work again, as the headers of its refusal say: `Retry-After-Ms`, `Retry-After`, or
-// else the `x-ratelimit-reset…` headers of the limits that are used up. Times that cannot be read are ignored.
+// else the resets of the limits that are used up. Those are `x-ratelimit-reset…`, `anthropic-ratelimit-…-reset`, and
+// the IETF's `RateLimit-Reset` and `RateLimit`. Times that cannot be read are ignored.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { limits } from "../limits.ts";
@@ -28,19 +29,31 @@ export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): numbe
   return waitMs === undefined ? undefined : Math.min(limits.holdMsMax, Math.max(0, Math.ceil(waitMs)));
 }
 
-const RESET = /^x-ratelimit-reset(.*)$/;
-
-/** The latest reset of the limits without anything remaining; a limit without that header counts as used up. */
+/** The latest reset of the limits that are used up. */
 function resetMs(headers: IncomingHttpHeaders, now: number): number | undefined {
-  let latest: number | undefined;
-  for (const [name, value] of Object.entries(headers)) {
-    const suffix = RESET.exec(name)?.[1];
-    if (suffix === undefined || Number(textOf(headers[`x-ratelimit-remaining${suffix}`]) || 0) > 0) continue;
-    const said = textOf(value);
-    const waitMs = resetSecondsMs(said, now) ?? durationMs(said) ?? untilMs(dateMs(said), now);
-    if (waitMs !== undefined && (latest === undefined || waitMs > latest)) latest = waitMs;
-  }
-  return latest;
+  const waitsMs = Object.entries(headers)
+    .filter(([name]) => isUsedUp(name, headers))
+    .map(([, value]) => textOf(value))
+    .map((said) => resetSecondsMs(said, now) ?? durationMs(said) ?? untilMs(dateMs(said), now));
+  const known = [...waitsMs, ...policiesMs(textOf(headers.ratelimit))].filter((ms) => ms !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+/** Whether a header is the reset of a limit that is used up. Anthropic sends its limits with every answer, so each must
+ *  say that nothing remains. Another limit that does not say what remains counts as used up. */
+function isUsedUp(reset: string, headers: IncomingHttpHeaders): boolean {
+  const remaining = textOf(headers[reset.replace("reset", "remaining")]);
+  if (/^anthropic-ratelimit-.+-reset$/.test(reset)) return remaining === "0";
+  return /^(x-)?ratelimit-reset/.test(reset) && !(Number(remaining || 0) > 0);
+}
+
+/** Of the header `RateLimit`, in both forms of the IETF's drafts: `limit=100, remaining=0, reset=50` has one policy,
+ *  and `"burst";r=0;t=50, "daily";r=9;t=3600` several. */
+function policiesMs(said: string): (number | undefined)[] {
+  const policies = /\breset=/.test(said) ? [said] : said.split(",");
+  return policies
+    .filter((policy) => !(Number(/\b(?:remaining|r)=(\d+)/.exec(policy)?.[1] ?? 0) > 0))
+    .map((policy) => secondsMs(/\b(?:reset|t)=(\d+)/.exec(policy)?.[1] ?? ""));
 }
 
 /** `12` or `0.5`. */

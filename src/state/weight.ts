@@ -1,6 +1,6 @@
 // The default weight of a task: from the name of its model and the length of its prompt. Tiers are LOCO's ("Task
-// Weight", within its ranges), the formula is ours. Integer thousandths, so that sums of weights are exact and the same
-// everywhere.
+// Weight", within its ranges); later models have the tier of a model of their price. The formula is ours. Integer
+// thousandths, so that sums of weights are exact and the same everywhere.
 
 import { InvalidValueError } from "../errors.ts";
 import { said } from "./argument.ts";
@@ -11,13 +11,27 @@ export const thousandthsPerWeight = 1_000;
 /** Price classes by the words of a model's name, thousandths. */
 const tierThousandthsByName: ReadonlyMap<string, number> = new Map([
   ["haiku", 1_000],
+  ["gpt-3.5", 1_000],
   ["gpt-4o-mini", 1_000],
+  ["gpt-4.1-mini", 1_000],
+  ["gpt-4.1-nano", 1_000],
+  ["gpt-5-mini", 1_000],
+  ["gpt-5-nano", 1_000],
   ["gemini-flash", 1_000],
   ["gemini-pro", 2_000],
+  ["o1-mini", 2_000],
+  ["o3-mini", 2_000],
+  ["o4-mini", 2_000],
   ["gpt-4o", 2_500],
+  ["gpt-4.1", 2_500],
+  ["gpt-5", 2_500],
   ["sonnet", 3_000],
+  ["o3", 3_000],
   ["opus", 5_000],
   ["o1", 5_000],
+  ["o3-pro", 5_000],
+  ["gpt-4.5", 5_000],
+  ["gpt-5-pro", 5_000],
 ]);
 const unknownTierThousandths = 2_000;
 

@@ -2,7 +2,7 @@
 // The swarm is the production coordinator over the memory transport.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { swarmMiddleware } from "../../src/adapters/ai.ts";
+import { swarmModel as swarmAiModel, swarmMiddleware } from "../../src/adapters/ai.ts";
 import type { CallOptions } from "../../src/adapters/call-options.ts";
 import { withSwarm } from "../../src/adapters/langchain.ts";
 import { ModelCalls } from "../../src/adapters/lease.ts";
@@ -703,6 +703,12 @@ describe("wrong input", () => {
     wrong(() => swarmMiddleware(swarm, { tiers: { opus: 0 } }), "tiers.opus");
     wrong(() => swarmFetch(swarm, { idleTimeoutMs: 10 }), "idleTimeoutMs");
     wrong(() => withSwarm({} as never, swarm), "model");
+  });
+
+  it("takes no name for a model of the AI SDK, and says what makes one", async () => {
+    const made = swarmAiModel("openai/gpt-4o" as never, swarm);
+    await expect(made).rejects.toEqual(coded("WAGGLE_INVALID_VALUE", "model"));
+    await expect(made).rejects.toThrow("gateway(\"openai/gpt-4o\"), not 'openai/gpt-4o'");
   });
 
   it.each(["", "  ", 4, null, undefined])("refuses %j for the id of a model", async (model) => {

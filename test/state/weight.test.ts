@@ -21,6 +21,22 @@ describe("tier of a model", () => {
     ["us.anthropic.claude-3-opus-20240229-v1:0", 5_000],
     ["o1", 5_000],
     ["o1-preview", 5_000],
+    ["o1-mini-2024-09-12", 2_000],
+    ["o3-mini", 2_000],
+    ["o4-mini", 2_000],
+    ["o3", 3_000],
+    ["o3-pro", 5_000],
+    ["gpt-4.1", 2_500],
+    ["gpt-4.1-mini-2025-04-14", 1_000],
+    ["gpt-4.1-nano", 1_000],
+    ["gpt-5", 2_500],
+    ["gpt-5.1", 2_500],
+    ["gpt-5-2025-08-07", 2_500],
+    ["gpt-5-mini", 1_000],
+    ["gpt-5-nano", 1_000],
+    ["gpt-5-pro", 5_000],
+    ["gpt-3.5-turbo", 1_000],
+    ["gpt-4.5-preview", 5_000],
     ["gpt_4o_mini", 1_000],
     ["GPT 4o mini", 1_000],
     ["claude.3.5.sonnet", 3_000],
@@ -29,7 +45,7 @@ describe("tier of a model", () => {
     ["openai/ft:gpt-4o:acme", 2_500],
   ])("%s: %d", (model, tier) => expect(tierThousandthsOf(model)).toBe(tier));
 
-  it.each(["", "llama3:70b", "gemini", "gpt-4.1", "mini", "solo1", "haikus", "flash-gemini", "octopus"])(
+  it.each(["", "llama3:70b", "gemini", "gpt-4", "mini", "solo1", "haikus", "flash-gemini", "octopus"])(
     "'%s' is of no known tier: words count whole and in order",
     (model) => expect(tierThousandthsOf(model)).toBe(2_000),
   );
