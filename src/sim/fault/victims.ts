@@ -139,13 +139,15 @@ export class SwarmVictims implements Victims {
 
   /**
    * Only readers notice, so a standby rereads the journal. Inside the fault model the segment is not sealed: the
-   * standby that sealed it may be the only holder of batches in flight.
+   * standby that sealed it may be the only holder of batches in flight. Nor does the leader wait for the journal: a
+   * standby without the record may depose a silent leader, which must then read the record again.
    */
   flipBit(): void {
     const stream = this.#loseableStream();
     const standby = this.#coordinators.find(({ isLeading }) => !isLeading);
     if (stream === undefined || standby === undefined) return;
-    if (!this.#isOutside && this.#truth.isSealed) return;
+    const isWaiting = this.#coordinators.some(({ pending }) => pending.length > 0);
+    if (!this.#isOutside && (this.#truth.isSealed || isWaiting)) return;
     const seq = stream.lastSeq - 1;
     if (seq <= this.#openedSeq(stream)) return;
     stream.flipBit(seq);

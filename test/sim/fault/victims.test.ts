@@ -108,6 +108,15 @@ describe("a loss of the store", () => {
     expect(habitat.occurrences.counts()).not.toHaveProperty("bit-flipped");
   });
 
+  it("bit-flipped does not strike while the leader waits for the journal: a standby may depose the leader", async () => {
+    setReach(victims.leader(), lost);
+    await run(1_000, () => nodes.some(({ pending }) => pending.length > 0));
+    const before = sessions();
+    victims.flipBit();
+    expect([isLed(), truth.isWhole, sessions()]).toEqual([true, true, before]);
+    expect(habitat.occurrences.counts()).not.toHaveProperty("bit-flipped");
+  });
+
   it.each(losses)("%s strikes again once a standby has read on", async (name, lose) => {
     const cut = standby();
     setReach(cut, lost);
