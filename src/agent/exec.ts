@@ -266,10 +266,11 @@ class CommandRun {
       const waitMs = retryAfterMs({ "retry-after": said }, Date.now());
       if (waitMs !== undefined) return { ...scope, retryAfterMs: waitMs };
       const read = JSON.stringify(said.trim().slice(0, limits.retryAfterCharactersShown));
-      this.#context.logger.warn(
+      const sentence =
         `not taken as a time: the command's last line has retry-after: ${read}; expected seconds, as with ` +
-          "`retry-after: 30`, or an HTTP date",
-      );
+        "`retry-after: 30`, or an HTTP date";
+      this.#context.logger.warn(sentence);
+      this.#context.log.write(`${sentence}\n`);
     }
     return scope;
   }

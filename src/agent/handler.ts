@@ -28,7 +28,7 @@ export class InvalidInputError extends Error {
  *
  *  With a time (`retryAfterMs` or `until`) the agent, its type or a resource is on hold until then. Without a
  *  time, three in a row put the agent on hold, or its type if several agents were refused. The constructor never
- *  throws: a wrong option is logged, and places no hold.
+ *  throws: a wrong option is logged, also in the attempt's log, and places no hold.
  *
  *      throw new InfrastructureError("quota used up", { retryAfterMs: 30_000, scope: "type" }); */
 export class InfrastructureError extends Error {

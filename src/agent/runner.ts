@@ -457,11 +457,13 @@ class Attempt implements RunningAttempt {
     if (refused === undefined) return undefined;
     try {
       const { hold, wrongHold } = refused;
-      if (wrongHold !== undefined)
-        this.#tellLogger("warn", `no hold is asked for: ${wrongHold.message}`, {
-          code: wrongHold.code,
-          field: wrongHold.field,
-        });
+      if (wrongHold !== undefined) {
+        const { code, field } = wrongHold;
+        const sentence = `no hold is asked for: ${wrongHold.message}`;
+        this.#tellLogger("warn", sentence, { code, field });
+        // An agent without a logger is silent.
+        this.#shared.logs.write(this.#order.key, `${sentence}\n`);
+      }
       return hold;
     } catch {
       return {}; // the error is user code, and cannot be read

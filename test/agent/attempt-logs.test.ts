@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { execHandler } from "../../src/agent/exec.ts";
-import type { Handler } from "../../src/agent/handler.ts";
+import { type Handler, InfrastructureError } from "../../src/agent/handler.ts";
 import { LogBuffer } from "../../src/agent/log-buffer.ts";
 import { LogStore } from "../../src/agent/log-store.ts";
 import { connect } from "../../src/client/connect.ts";
@@ -134,6 +134,28 @@ describe("logs through a swarm", () => {
     expect(await swarm.log(task.id)).toEqual([
       { attempt: 1, agent: "a1", text: "begun\ngot it\n", droppedBytes: 0 },
     ]);
+  });
+
+  it("name a wrong option of a hold, for an agent without a logger too", async () => {
+    let calls = 0;
+    const task = await ended(() => {
+      calls += 1;
+      const options = { retryAfter: 30 } as object;
+      if (calls === 1) throw new InfrastructureError("quota", options);
+    });
+    const [log] = (await swarm.log(task.id)).filter(({ attempt }) => attempt === 1);
+    expect(log?.text).toBe(
+      "no hold is asked for: InfrastructureError: retryAfter: is unknown; did you mean retryAfterMs?\n",
+    );
+  });
+
+  it("name a time of a command that cannot be read, with the accepted forms", async () => {
+    const command = "[ $WAGGLE_ATTEMPT = 1 ] || exit 0; echo retry-after: 60s; exit 75";
+    const task = await ended(execHandler({ command }));
+    const [log] = (await swarm.log(task.id)).filter(({ attempt }) => attempt === 1);
+    expect(log?.text).toContain(
+      'has retry-after: "60s"; expected seconds, as with `retry-after: 30`, or an HTTP date',
+    );
   });
 
   it("are shown to no other project", async () => {
