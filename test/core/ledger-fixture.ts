@@ -6,6 +6,7 @@ import type { Command, Reply, ReportedOutcome } from "../../src/core/command.ts"
 import { decide } from "../../src/core/decide.ts";
 import { kindClosedBy, reactTo } from "../../src/core/decide-attempt.ts";
 import { checkInvariants } from "../../src/core/invariants.ts";
+import { afterNewest } from "../../src/core/recorded-inputs.ts";
 import { Succession } from "../../src/core/succession.ts";
 import {
   agentId,
@@ -73,8 +74,10 @@ export class LedgerSwarm {
       this.ask({ type: "Tick", jitter: 0 });
   }
 
+  /** The join names the newest session of the agent, as after a refusal. */
   join(id: string, overrides: Parameters<typeof join>[1] = {}): void {
-    this.ask(join(id, { maxConcurrent: 10, kinds: [kind("k"), kind("cheap")], ...overrides }));
+    const newest = afterNewest(this.state.agentById.get(agentId(id)));
+    this.ask(join(id, { maxConcurrent: 10, kinds: [kind("k"), kind("cheap")], ...newest, ...overrides }));
   }
 
   submit(id: string, overrides: Partial<TaskSpec> = {}): Reply {
