@@ -181,6 +181,22 @@ conformance(
         expect(bench.provider.calls).toBe(1);
       });
 
+      it("fails with the error of a part, though a part of the answer came", async () => {
+        const begun = [
+          { type: "stream-start", warnings: [] },
+          { type: "text-start", id: "1" },
+          { type: "text-delta", id: "1", delta: "one " },
+          { type: "error", error: new Error("the answer is filtered") },
+          { type: "finish", finishReason: { unified: "error", raw: "error" }, usage: counted },
+        ];
+        const doStream = async () => ({ stream: ReadableStream.from(begun) as never });
+        const model = new MockLanguageModelV4({ modelId: "gpt-4o", doStream });
+        const { swarm, resource } = bench;
+        const call = { ...(await asked()), model: await swarmModel(model, swarm, { resource }) };
+        const failed = bench.inHandler(async () => await streamText(call).text);
+        await expect(failed).rejects.toThrow("the answer is filtered");
+      });
+
       it("is no matter to a result of the handler's own, or of another call", async () => {
         bench.provider.plans.push(quota);
         const call = await asked();
