@@ -16,7 +16,8 @@ export interface OptionRules<Options extends object> {
   readonly required?: readonly (keyof Options & string)[];
   /** Common wrong names, with the correct name or a hint. */
   readonly otherwise?: Readonly<Record<string, string>>;
-  /** Whether a value of an unknown name is ignored: a number unless the name is near to an option's, or an object.
+  /** Whether a value of an unknown name is ignored: an object, and a number or
+   *  null unless the name is near to an option's.
    *  Default false. */
   readonly ignoresFigures?: boolean;
   /** Shown when the value is not an object. */
@@ -130,11 +131,11 @@ function unknownName<Options extends object>(
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(each, name)) continue;
     const value: unknown = Reflect.get(given, name);
-    if (value === undefined || (ignoresFigures && typeof value === "object")) continue;
+    if (value === undefined || (ignoresFigures && isObject(value))) continue;
     const known = Object.keys(each);
     const meant = Object.hasOwn(otherwise, name) ? otherwise[name] : undefined;
     const near = meant === undefined ? nearMisses(name, known) : [meant];
-    if (ignoresFigures && typeof value === "number" && near.length === 0) continue;
+    if (ignoresFigures && (typeof value === "number" || value === null) && near.length === 0) continue;
     const hint = near.length > 0 ? `did you mean ${near.join(" or ")}?` : `there are ${known.join(", ")}`;
     return { ok: false, message: `${name}: is unknown; ${hint}`, field: name };
   }
