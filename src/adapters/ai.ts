@@ -6,7 +6,7 @@ import { argument, having } from "../agent/options.ts";
 import type { Swarm } from "../client/swarm.ts";
 import { InvalidValueError } from "../errors.ts";
 import type { CallOptions } from "./call-options.ts";
-import { ModelCalls } from "./lease.ts";
+import { ModelCalls } from "./model-calls.ts";
 import { importPeer } from "./peer.ts";
 import { type TokenUsage, usageOf } from "./token-usage.ts";
 

@@ -5,7 +5,7 @@
 import type { Swarm } from "../client/swarm.ts";
 import type { CallOptions } from "./call-options.ts";
 import { callIn, sendHeld } from "./http-calls.ts";
-import { ModelCalls } from "./lease.ts";
+import { ModelCalls } from "./model-calls.ts";
 
 /** What is used of an `APIRequest`. */
 interface HttpRequest {

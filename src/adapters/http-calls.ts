@@ -1,7 +1,7 @@
 // Calls of a model over HTTP, under a lease: the answer as JSON, or as server-sent events that are read in passing.
 
 import { limits } from "../limits.ts";
-import type { ModelCall, ModelCalls } from "./lease.ts";
+import type { ModelCall, ModelCalls } from "./model-calls.ts";
 import { errorInEvent } from "./refusal.ts";
 import { laterUsage, type TokenUsage, wireUsage } from "./token-usage.ts";
 

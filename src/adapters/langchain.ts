@@ -6,7 +6,7 @@
 import type { Swarm } from "../client/swarm.ts";
 import { InvalidValueError } from "../errors.ts";
 import type { CallOptions } from "./call-options.ts";
-import { type ModelCall, ModelCalls } from "./lease.ts";
+import { type ModelCall, ModelCalls } from "./model-calls.ts";
 import { laterUsage, summedUsage, type TokenUsage, usageOf } from "./token-usage.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the framework's types are not among this package's

@@ -8,7 +8,7 @@ import type { Swarm } from "../client/swarm.ts";
 import { InvalidValueError, WaggleError, type WaggleErrorCode } from "../errors.ts";
 import { type CallOptions, withoutOwn } from "./call-options.ts";
 import { callIn, sendHeld } from "./http-calls.ts";
-import { ModelCalls } from "./lease.ts";
+import { ModelCalls } from "./model-calls.ts";
 
 type Fetch = typeof globalThis.fetch;
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { swarmModel as swarmAiModel, swarmMiddleware } from "../../src/adapters/ai.ts";
 import type { CallOptions } from "../../src/adapters/call-options.ts";
 import { withSwarm } from "../../src/adapters/langchain.ts";
-import { ModelCalls } from "../../src/adapters/lease.ts";
+import { ModelCalls } from "../../src/adapters/model-calls.ts";
 import { swarmFetch } from "../../src/adapters/openai.ts";
 import { swarmModel, swarmModelProvider } from "../../src/adapters/openai-agents.ts";
 import type { TokenUsage } from "../../src/adapters/token-usage.ts";
