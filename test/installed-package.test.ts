@@ -65,7 +65,7 @@ it("gives the adapters without their frameworks, and names the package that a co
     const swarm = { acquire() {}, currentAttempt() {} };
     console.log(typeof swarmMiddleware(swarm).wrapStream, typeof ofAnthropic(swarm), typeof swarmFetch(swarm), typeof withSwarm);
     const say = ({ code, message }) => console.log(code, message);
-    await swarmModel({}, swarm).catch(say);
+    await swarmModel({ doGenerate() {}, doStream() {} }, swarm).catch(say);
     await swarmModelProvider(swarm).getModel("gpt-4o").catch(say);`;
   const { status, stdout, stderr } = node("--no-warnings", "--input-type=module", "-e", script);
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });

@@ -38,7 +38,16 @@ const set = (verb: string, { shape }: { readonly shape: object }) => ({
 });
 
 /** Said by the program itself, by its environment, or by the sources of a task. */
-const untyped = new Set(["v", "incarnation", "held", "seen", "encoding", "traceparent", "tracestate"]);
+const untyped = new Set([
+  "v",
+  "incarnation",
+  "after",
+  "held",
+  "seen",
+  "encoding",
+  "traceparent",
+  "tracestate",
+]);
 const typed = ({ shape }: { readonly shape: object }) =>
   Object.keys(shape).filter((field) => !untyped.has(field));
 

@@ -296,7 +296,11 @@ describe("an agent that dies", () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     await acquire(a3, "h3");
-    await a2.ask(subjects.agent("_", "a2", "join"), { ...a2.joinMessage, incarnation: "a2-2", after: "a2-1" });
+    await a2.ask(subjects.agent("_", "a2", "join"), {
+      ...a2.joinMessage,
+      incarnation: "a2-2",
+      after: "a2-1",
+    });
     await release(a1, "h1");
     expect(await a3.push("slots-granted")).toMatchObject({ handles: ["h3"] });
   });
