@@ -67,7 +67,7 @@ export class ModelCalls {
     this.#options = readCallOptions(adapter, options);
   }
 
-  /** Makes a call that has one answer. @throws as `open`, and what `send` throws */
+  /** Calls a model that answers at once, without a stream. @throws the errors of `open` and of `send` */
   async once<Answer>(
     call: ModelCall,
     send: (signal: AbortSignal) => PromiseLike<Answer>,

@@ -20,7 +20,7 @@ export interface CallRecord {
   /** A stream has given text to the framework. */
   readonly delivered: (text: string) => void;
   readonly succeeded: () => void;
-  /** The framework hides the error. @param standIn name of the error that it throws where it throws one */
+  /** Notes an error that the framework hides. @param standIn name of the error that the framework may throw instead */
   readonly failed: (error: unknown, standIn: string) => void;
 }
 

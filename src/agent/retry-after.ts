@@ -39,8 +39,8 @@ function resetMs(headers: IncomingHttpHeaders, now: number): number | undefined 
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
-/** Whether a header is the reset of a limit that is used up. Anthropic sends its limits with every answer, so each must
- *  say that nothing remains. Another limit that does not say what remains counts as used up. */
+/** Whether a header is the reset of a limit that is used up. Anthropic sends all limits with every answer, so its limit
+ *  is used up only with `remaining: 0`. A limit of another provider is used up without `remaining` as well. */
 function isUsedUp(reset: string, headers: IncomingHttpHeaders): boolean {
   const remaining = textOf(headers[reset.replace("reset", "remaining")]);
   if (/^anthropic-ratelimit-.+-reset$/.test(reset)) return remaining === "0";

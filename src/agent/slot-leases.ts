@@ -433,8 +433,8 @@ const tooMany: PlainError = {
 
 function timedOut({ resources, timeoutMs, tokens = 0 }: AcquireOrder): PlainError {
   const within = timeoutMs === undefined ? "in time" : `within ${timeoutMs} ms`;
-  const wanted = tokens === 0 ? "was free" : `with ${tokens} tokens left in its budgets and rates was free`;
-  const message = `no slot of ${resources.join(" and ")} ${wanted} ${within}: nothing is held. \`waggle resource show ${resources[0]}\` says what requests wait for`;
+  const room = tokens === 0 ? "" : `, or budgets and rates had no room for ${tokens} tokens,`;
+  const message = `no slot of ${resources.join(" and ")} was free${room} ${within}: nothing is held. \`waggle resource show ${resources[0]}\` says what requests wait for`;
   return { code: "WAGGLE_ACQUIRE_TIMED_OUT", message };
 }
 

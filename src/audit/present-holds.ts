@@ -1,5 +1,5 @@
-// The holds that keep work from agents who are there. Left out are holds that have elapsed, and holds on agents that
-// are offline: an agent that ended, or all known agents of a type.
+// The holds that keep work from online agents. Elapsed holds are left out. So are a hold on an offline agent, and a
+// hold on a type whose known agents are all offline.
 
 import type { StatusResponse } from "../protocol/schemas.ts";
 

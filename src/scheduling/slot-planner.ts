@@ -89,7 +89,7 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
   const kept = keptTokens(state, at);
   const overdue = overdueAt(state, left, at);
   for (const slot of overdue)
-    if (!passesKept(kept, requestOf(slot)) && reserveSlots(left, slot))
+    if (!isKeptFrom(slot, kept) && reserveSlots(left, slot))
       return granted(state, slot, at, "starvation-limit");
   const isOverdue = new Set(overdue);
   for (const resource of [...left.keys()].toSorted()) {
@@ -99,7 +99,7 @@ export function nextGrant(state: SwarmState, at: Instant): SlotGranted | undefin
         !isOverdue.has(slot) &&
         isReachable(state, slot) &&
         fits(left, slot) &&
-        !passesKept(kept, requestOf(slot)) &&
+        !isKeptFrom(slot, kept) &&
         tokensReasonOf(state, slot, at) === undefined,
     );
     const grant = able.length === 0 ? undefined : highest(state, row, able, at);
@@ -214,12 +214,12 @@ function overdueAt(
 
 /** What has too little left for the tokens of a request. */
 export function tokensReasonOf(state: SwarmState, slot: SlotLeaseRow, at: Instant): TokensReason | undefined {
-  return tokensGate(state, requestOf(slot), at);
+  return slot.tokens === 0 ? undefined : tokensGate(state, requestOf(slot), at);
 }
 
+/** Of a request with tokens. */
 function requestOf(slot: SlotLeaseRow): TokenRequest {
-  const { tokens, project } = slot;
-  return { tokens, project, rates: tokens === 0 ? [] : ratesOf(slot) };
+  return { tokens: slot.tokens, project: slot.project, rates: ratesOf(slot) };
 }
 
 /** Budgets of projects and of the swarm, and rates of types, with room kept for requests past the starvation limit. */
@@ -250,9 +250,14 @@ function keptTokens(state: SwarmState, at: Instant): KeptTokens {
   return { projects, rates, isGlobal };
 }
 
-/** Whether a request would take room that is kept. A request that waits for the room itself does not fit anyway. */
-function passesKept(kept: KeptTokens, { tokens, project, rates }: TokenRequest): boolean {
-  if (tokens === 0) return false;
+/** As `passesKept`, for a waiting request. */
+function isKeptFrom(slot: SlotLeaseRow, kept: KeptTokens): boolean {
+  return slot.tokens > 0 && passesKept(kept, requestOf(slot));
+}
+
+/** Whether a request with tokens would take room that is kept. A request that waits for the room itself does not fit
+ *  anyway. */
+function passesKept(kept: KeptTokens, { project, rates }: TokenRequest): boolean {
   if (kept.isGlobal || (project !== undefined && kept.projects.has(project))) return true;
   return kept.rates.size > 0 && rates.some((type) => kept.rates.has(type));
 }

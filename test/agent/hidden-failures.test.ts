@@ -1,4 +1,4 @@
-// Errors of models' streams that a framework hides: which results fail because of them, and which stand.
+// A framework hides errors of models' streams: some results fail because of a hidden error, and others stand.
 
 import { describe, expect, it } from "vitest";
 import { HiddenFailures } from "../../src/agent/hidden-failures.ts";
@@ -6,7 +6,7 @@ import { HiddenFailures } from "../../src/agent/hidden-failures.ts";
 const refused = new Error("refused");
 const standIn = "NoOutputError";
 
-/** A stream delivered "one ", and the next one "two" before it failed. */
+/** The first stream delivered "one " and ended. The second stream delivered "two" and failed. */
 function afterFailure(): HiddenFailures {
   const failures = new HiddenFailures();
   const first = failures.begin();
