@@ -97,8 +97,9 @@ const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promis
 
 type BuildVerb = (program: Program) => Command;
 
-/** The verbs that a command line needs: the named verbs, or all verbs for help and for errors. */
+/** The verbs that a command line needs: the named verbs, none for the version, or all verbs for help and for errors. */
 function neededVerbs(argv: readonly string[], names: readonly string[]): ReadonlySet<string> {
+  if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) return new Set();
   const named = names.filter((name) => argv.includes(name));
   const isPlain = names.includes(argv[0] ?? "") && !named.includes("completion");
   return new Set(isPlain ? named : names);

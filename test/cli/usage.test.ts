@@ -93,8 +93,8 @@ describe("help", () => {
   });
 });
 
-it("--version is the package's", async () => {
-  const { code, stdout } = await runIn(aShell(), "--version");
+it.each(["--version", "-V"])("%s is the package's", async (flag) => {
+  const { code, stdout } = await runIn(aShell(), flag);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
 });
