@@ -48,7 +48,6 @@ interface AgentFlags {
 
 export function agentCommand(program: Program): Command {
   return new Command("agent")
-    .summary("join the swarm as an agent: run a command, call a URL, an MCP tool or an A2A agent")
     .description(
       "Joins the swarm as an agent that runs tasks of --kind, with a command (--exec), an HTTP endpoint " +
         "(--http), a tool of an MCP server (--mcp), or an agent of A2A (--a2a).",

@@ -34,7 +34,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function authCommand(program: Program): Command {
   return new Command("auth")
-    .summary("make and revoke credentials for a NATS server")
     .description(
       "Makes credentials that reach nothing but their own traffic, and the configuration of a nats-server with " +
         "TLS that enforces them. All keys are in the folder `auth` of the data folder, which only this user can read.",

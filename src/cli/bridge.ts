@@ -66,7 +66,6 @@ export function bridgeCommand(program: Program): Command {
       }),
     );
   return new Command("bridge")
-    .summary("adopt the agents of another protocol")
     .description("Joins agents of another protocol to the swarm.")
     .addHelpText("after", "\nExamples:\n  $ waggle bridge synadia --owner ann")
     .addCommand(synadia);

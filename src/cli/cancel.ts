@@ -9,7 +9,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function cancelCommand(program: Program): Command {
   const command = new Command("cancel")
-    .summary("cancel tasks")
     .description(
       "Cancels tasks. The agent of a running task stops it; an ended task stays as it is. Give ids, or filters. With " +
         "filters it asks for the number of tasks to confirm.",

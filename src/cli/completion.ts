@@ -10,7 +10,6 @@ import type { Program } from "./verb.ts";
 
 export function completionCommand({ shell }: Program): Command {
   return new Command("completion")
-    .summary("print a script that completes verbs, flags and files in a shell")
     .description(
       `Prints a script for bash, zsh or fish. Once it is sourced, Tab completes verbs, flags, their values, and file ` +
         `names where a flag takes a file, for the commands ${binNames.join(" and ")}.`,

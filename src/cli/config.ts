@@ -10,7 +10,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function configCommand(program: Program): Command {
   return new Command("config")
-    .summary("show the settings of this command line and their origin")
     .description(
       "Settings come from flags, then the environment, then waggle.config.json, then defaults: the first source that " +
         "has a setting wins.",

@@ -45,7 +45,6 @@ export const operatorConfigHelp =
 
 export function dashboardCommand(program: Program): Command {
   return new Command("dashboard")
-    .summary("show the swarm live in a browser")
     .description(
       "Serves a page that shows the swarm live: health, agents, tasks, fairness, resources, budgets, events. Prints " +
         "the URL to open, and runs until Ctrl-C. `waggle up` serves the same page by itself.",

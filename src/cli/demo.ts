@@ -12,7 +12,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function demoCommand(program: Program): Command {
   return new Command("demo")
-    .summary("see a swarm at work on a folder")
     .description(
       "Starts a coordinator and five agents, each in a process of its own, and has them count, digest and outline the " +
         "text files of a folder. One agent breaks on the way and is repaired: the picture shows how the work is routed. " +

@@ -10,7 +10,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function doctorCommand(program: Program): Command {
   return new Command("doctor")
-    .summary("check connection, server, JetStream, journal, clock and durability")
     .description(
       "Checks what a swarm needs: this machine, the server and its version, JetStream, the streams of the " +
         "journal and its snapshots (settings, room, replicas), sizes, clocks, the leader, and the durability. " +

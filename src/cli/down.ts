@@ -11,7 +11,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function downCommand(program: Program): Command {
   return new Command("down")
-    .summary("stop the broker of this data folder")
     .description(
       "Stops the broker that `waggle up` or the demo started for this data folder. The journal stays. Coordinators and " +
         "agents are not stopped: they wait for the broker to come back; end them with Ctrl-C.",

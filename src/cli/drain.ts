@@ -8,7 +8,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function drainCommand(program: Program): Command {
   return verb(program, "drain", {
-    summary: "stop assigning tasks to an agent",
     description:
       "Stops assigning tasks to an agent. Its running attempts continue. `waggle undrain` ends the drain.",
     told: "drains: no new tasks",
@@ -17,21 +16,18 @@ export function drainCommand(program: Program): Command {
 
 export function undrainCommand(program: Program): Command {
   return verb(program, "undrain", {
-    summary: "assign tasks to an agent again",
     description: "Assigns tasks to an agent again after `waggle drain`.",
     told: "receives tasks again",
   });
 }
 
 interface Words {
-  readonly summary: string;
   readonly description: string;
   readonly told: string;
 }
 
 function verb(program: Program, name: "drain" | "undrain", words: Words): Command {
   return new Command(name)
-    .summary(words.summary)
     .description(words.description)
     .argument("<agent>", "id of the agent")
     .addHelpText("after", `\nExamples:\n  $ waggle ${name} a1\n  $ waggle ${name} a1 --json`)

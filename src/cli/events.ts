@@ -44,7 +44,6 @@ interface EventsFlags {
 
 export function eventsCommand(program: Program): Command {
   return new Command("events")
-    .summary("print or follow the events of the journal")
     .description(
       "Prints events of the journal, in order. Without flags: the last 50. With --json, or with a flag that " +
         "filters events: all, from the start. With --follow: new events, or also earlier ones with --from or " +

@@ -38,7 +38,6 @@ interface ExplainFlags {
 
 export function explainCommand(program: Program): Command {
   return new Command("explain")
-    .summary("show why a task waits, or why it got its agent")
     .description(
       "Shows why a task waits: the reason and what would change it, each agent with its score or the reason why " +
         "it is not eligible, and when the task's turn comes. For a task that was assigned: the candidates and " +

@@ -17,7 +17,6 @@ const LINES_PER_FLUSH = 200;
 
 export function exportCommand(program: Program): Command {
   return new Command("export")
-    .summary("write the whole journal as lines of JSON")
     .description(
       "Writes every record of the journal, complete and in order, as one JSON object per line. `waggle verify FILE` checks " +
         "the file without any server. Changes nothing, and may run beside coordinators.",

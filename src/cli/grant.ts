@@ -66,7 +66,6 @@ interface GrantFlags {
 
 export function grantCommand(program: Program): Command {
   return new Command("grant")
-    .summary("bound what a group of agents may do")
     .description(
       "Bounds what the agents of one group (`waggle agent --group gpu`) may declare, be assigned, hold and charge, " +
         "whatever they claim. Agents that share a credential share a group. Settings are journaled.",

@@ -23,7 +23,6 @@ interface HealthFlags {
 
 export function healthCommand(program: Program): Command {
   return new Command("health")
-    .summary("one verdict on the swarm, and what to do next")
     .description(
       "Judges the swarm by fixed rules: do tasks move (flow), do attempts succeed (execution), is everybody there " +
         "(liveness)? Prints the worst finding as a sentence, the other findings below, and the one command to run next.",

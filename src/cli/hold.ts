@@ -22,7 +22,6 @@ interface Flags {
 
 export function holdCommand(program: Program): Command {
   return ofTarget(new Command("hold"))
-    .summary("keep an agent, a type of agents or a resource from new work until a time")
     .description(
       "Puts an agent, all agents of a type, or a resource on hold: no task is assigned to it, and no slot is " +
         "granted. Running attempts continue. At the end of the time one probe runs, and the rest when the " +
@@ -50,7 +49,6 @@ export function holdCommand(program: Program): Command {
 
 export function unholdCommand(program: Program): Command {
   return ofTarget(new Command("unhold"))
-    .summary("end a hold")
     .description("Ends the hold on an agent, a type of agents or a resource at once, without a probe.")
     .addHelpText("after", "\nExamples:\n  $ waggle unhold agent a1\n  $ waggle unhold type claude --json")
     .action((on: HoldScope, name: string, _: unknown, command: Command) =>

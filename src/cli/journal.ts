@@ -14,7 +14,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function journalCommand(program: Program): Command {
   return new Command("journal")
-    .summary("recover a damaged journal")
     .description(
       "A coordinator that cannot read its journal to the end halts with exit code 7. A backup of the storage is the best " +
         "remedy. Without a backup, `waggle journal recover` continues from the last good batch of the journal.",

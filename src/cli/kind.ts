@@ -36,7 +36,6 @@ interface KindFlags {
 
 export function kindCommand(program: Program): Command {
   return new Command("kind")
-    .summary("set a kind's importance and its cheaper substitute")
     .description(
       "Importance and cheaper substitutes of kinds. Settings are journaled. They apply at once, and stay until " +
         "they are changed.",

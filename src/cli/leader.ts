@@ -11,7 +11,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function leaderCommand(program: Program): Command {
   return new Command("leader")
-    .summary("transfer the leadership to another coordinator")
     .description(
       "One coordinator of a swarm is the leader, and the others are standbys. With a journal in JetStream, " +
         "each further `waggle up` is a standby. `waggle status` shows the leader and the standbys. Before the " +

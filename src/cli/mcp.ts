@@ -14,7 +14,6 @@ interface McpFlags {
 
 export function mcpCommand(program: Program): Command {
   return new Command("mcp")
-    .summary("serve the swarm as tools to a model (MCP)")
     .description(
       "Serves the swarm to an MCP client, such as Claude Code, over standard input and output: submit, result, " +
         "status, explain, health, events, cancel. The client starts this command. Ends when standard input closes.",

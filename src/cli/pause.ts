@@ -11,7 +11,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function pauseCommand(program: Program): Command {
   return new Command("pause")
-    .summary("stop assigning tasks of one project or of the swarm")
     .description(
       "Stops assigning tasks of one project, or, without a name, of the whole swarm, until `waggle resume`. " +
         "Running attempts continue. Tasks are still accepted.",
@@ -25,7 +24,6 @@ export function pauseCommand(program: Program): Command {
 
 export function resumeCommand(program: Program): Command {
   return new Command("resume")
-    .summary("end a pause")
     .description(
       "Ends the pause of one project, or, without a name, of the whole swarm. Projects that were paused by name " +
         "stay paused.",

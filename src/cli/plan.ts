@@ -21,7 +21,6 @@ interface PlanFlags {
 
 export function planCommand(program: Program): Command {
   return new Command("plan")
-    .summary("print what would be assigned on a snapshot")
     .description(
       "Reads a snapshot of projects, tasks and agents from @FILE or standard input. Prints which idle agent a " +
         "scheduler would give which ready task. Needs no swarm and changes nothing.",

@@ -35,7 +35,6 @@ type PolicyFlags = Omit<PolicyPatch, "budget" | "guaranteeMs" | "rememberMs" | "
 
 export function policyCommand(program: Program): Command {
   return new Command("policy")
-    .summary("choose the rules of the swarm, and its limits")
     .description(
       "Rules and limits of the swarm as a whole. Settings are journaled. They apply from the next decision on.",
     )

@@ -8,11 +8,12 @@ import { HELP_COLUMNS } from "./format.ts";
 import { fittedHelp, globalOptionsHelp, helpLayout } from "./help.ts";
 import { knownColumns, type OutputStream } from "./shell.ts";
 import type { Program } from "./verb.ts";
+import { type VerbEntry, verbsByGroup } from "./verbs.ts";
 import { packageVersion } from "./version.ts";
 
 /** Verbs with their flags and actions, ready to parse. The command throws instead of ending the process.
- *  @param argv what will be parsed, without node and script; absent: every verb is built */
-export async function buildProgram(program: Program, argv: readonly string[] = []): Promise<Command> {
+ *  @param argv what will be parsed, without node and script: other verbs have no flags; absent: all verbs have flags */
+export async function buildProgram(program: Program, argv?: readonly string[]): Promise<Command> {
   const root = new Command(commandName(program.shell))
     .description("Routes tasks across a swarm of agents, and records the reason for each decision.")
     .version(packageVersion(), "-V, --version", "print the version")
@@ -20,89 +21,28 @@ export async function buildProgram(program: Program, argv: readonly string[] = [
     .addHelpText("after", rootHelp)
     .addHelpText("afterAll", globalOptionsHelp);
   for (const option of globalOptions()) root.addOption(option);
-  const names = Object.values(verbsByGroup).flatMap((verbs) => Object.keys(verbs));
-  const needed = neededVerbs(argv, names);
   for (const [group, verbs] of Object.entries(verbsByGroup)) {
     root.commandsGroup(`${group}:`);
-    for (const [name, load] of Object.entries(verbs)) {
-      if (!needed.has(name)) continue;
-      const build = await load();
-      root.addCommand(build(program));
-    }
+    for (const [name, entry] of Object.entries(verbs))
+      root.addCommand(await verbOf(name, entry, program, argv === undefined || isNeeded(name, argv)));
   }
   root.helpCommand("help [verb]", "print help for a verb");
+  const names = Object.values(verbsByGroup).flatMap((verbs) => Object.keys(verbs));
   program.asStarted = asStartedBy(program.shell, names);
   for (const command of [root, ...root.commands, ...root.commands.flatMap(({ commands }) => commands)])
     quietly(command, program);
   return root;
 }
 
-/** In the order of help. A command line loads only its own verbs, because loading all of them takes a second. */
-const verbsByGroup: Readonly<Record<string, Readonly<Record<string, () => Promise<BuildVerb>>>>> = {
-  Run: {
-    demo: async () => (await import("./demo.ts")).demoCommand,
-    up: async () => (await import("./up.ts")).upCommand,
-    agent: async () => (await import("./agent.ts")).agentCommand,
-    serve: async () => (await import("./serve.ts")).serveCommand,
-    bridge: async () => (await import("./bridge.ts")).bridgeCommand,
-    mcp: async () => (await import("./mcp.ts")).mcpCommand,
-    down: async () => (await import("./down.ts")).downCommand,
-  },
-  Tasks: {
-    submit: async () => (await import("./submit.ts")).submitCommand,
-    wait: async () => (await import("./wait-tasks.ts")).waitCommand,
-    tasks: async () => (await import("./tasks.ts")).tasksCommand,
-    task: async () => (await import("./task.ts")).taskCommand,
-    explain: async () => (await import("./explain.ts")).explainCommand,
-    retry: async () => (await import("./retry.ts")).retryCommand,
-    cancel: async () => (await import("./cancel.ts")).cancelCommand,
-    revoke: async () => (await import("./revoke.ts")).revokeCommand,
-    reschedule: async () => (await import("./reschedule.ts")).rescheduleCommand,
-  },
-  Settings: {
-    project: async () => (await import("./project.ts")).projectCommand,
-    kind: async () => (await import("./kind.ts")).kindCommand,
-    resource: async () => (await import("./resource.ts")).resourceCommand,
-    rate: async () => (await import("./rate.ts")).rateCommand,
-    grant: async () => (await import("./grant.ts")).grantCommand,
-    policy: async () => (await import("./policy.ts")).policyCommand,
-    config: async () => (await import("./config.ts")).configCommand,
-  },
-  Look: {
-    status: async () => (await import("./status.ts")).statusCommand,
-    health: async () => (await import("./health.ts")).healthCommand,
-    dashboard: async () => (await import("./dashboard.ts")).dashboardCommand,
-    events: async () => (await import("./events.ts")).eventsCommand,
-    verify: async () => (await import("./verify.ts")).verifyCommand,
-    export: async () => (await import("./export.ts")).exportCommand,
-    replay: async () => (await import("./replay.ts")).replayCommand,
-    plan: async () => (await import("./plan.ts")).planCommand,
-    simulate: async () => (await import("./simulate.ts")).simulateCommand,
-    torture: async () => (await import("./torture.ts")).tortureCommand,
-  },
-  Operate: {
-    doctor: async () => (await import("./doctor.ts")).doctorCommand,
-    drain: async () => (await import("./drain.ts")).drainCommand,
-    undrain: async () => (await import("./drain.ts")).undrainCommand,
-    hold: async () => (await import("./hold.ts")).holdCommand,
-    unhold: async () => (await import("./hold.ts")).unholdCommand,
-    pause: async () => (await import("./pause.ts")).pauseCommand,
-    resume: async () => (await import("./pause.ts")).resumeCommand,
-    leader: async () => (await import("./leader.ts")).leaderCommand,
-    auth: async () => (await import("./auth.ts")).authCommand,
-    journal: async () => (await import("./journal.ts")).journalCommand,
-    completion: async () => (await import("./completion.ts")).completionCommand,
-  },
-};
+/** A verb with its flags and actions, or without them where the command line does not name the verb. */
+async function verbOf(name: string, { summary, load }: VerbEntry, program: Program, isLoaded: boolean) {
+  const verb = isLoaded ? (await load())(program) : new Command(name);
+  return verb.summary(summary);
+}
 
-type BuildVerb = (program: Program) => Command;
-
-/** The verbs that a command line needs: the named verbs, none for the version, or all verbs for help and for errors. */
-function neededVerbs(argv: readonly string[], names: readonly string[]): ReadonlySet<string> {
-  if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) return new Set();
-  const named = names.filter((name) => argv.includes(name));
-  const isPlain = names.includes(argv[0] ?? "") && !named.includes("completion");
-  return new Set(isPlain ? named : names);
+/** Commander runs only a verb that a word of the command line names. The script of `completion` holds all flags. */
+function isNeeded(name: string, argv: readonly string[]): boolean {
+  return argv.includes(name) || argv.includes("completion");
 }
 
 function globalOptions(): Option[] {

@@ -98,7 +98,6 @@ interface ProjectFlags extends BudgetFlags {
 
 export function projectCommand(program: Program): Command {
   return new Command("project")
-    .summary("set a project's share, limits and budget")
     .description(
       "Shares, limits and budgets of projects. Settings are journaled. They apply at once, and stay until they " +
         "are changed.",

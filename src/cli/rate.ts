@@ -62,7 +62,6 @@ interface RateFlags {
 
 export function rateCommand(program: Program): Command {
   return new Command("rate")
-    .summary("limit the tokens of agents of one type")
     .description(
       "Limits the tokens that agents of one type (`waggle agent --type claude`) use in a window: per_minute, " +
         "per_hour or per_day. A type may have one rate per window, and all of them apply. Settings are journaled.",

@@ -46,7 +46,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function replayCommand(program: Program): Command {
   return new Command("replay")
-    .summary("decide a recorded journal again, or run its work under other rules")
     .description(
       "Without flags: feeds the recorded inputs batch by batch into the decision, and compares every decision with the " +
         "record. With --rules or another change: runs the recorded work again in virtual time, and prints waits, fairness, " +

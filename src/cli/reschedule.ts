@@ -14,7 +14,6 @@ interface RescheduleFlags extends BulkFlags {
 
 export function rescheduleCommand(program: Program): Command {
   const command = new Command("reschedule")
-    .summary("change when waiting tasks may start")
     .description(
       "Changes the time before which waiting tasks may not start: tasks that are queued, and delayed tasks, which " +
         "wait for their not-before or for a retry. Give ids, or filters. With filters it asks for the number of " +

@@ -88,7 +88,6 @@ const removal: Removal = {
 
 export function resourceCommand(program: Program): Command {
   return new Command("resource")
-    .summary("set the slots of a resource and its α; show who holds them for what")
     .description(
       "Resources that agents share, with a number of slots, such as an LLM quota. Settings are journaled. They " +
         "apply at once, and stay until they are changed. show also lists the holders and the waiting requests.",

@@ -13,7 +13,6 @@ interface RetryFlags extends BulkFlags {
 
 export function retryCommand(program: Program): Command {
   const command = new Command("retry")
-    .summary("run ended tasks again")
     .description(
       "Opens the next round of tasks that failed, expired, were cancelled or were dead-lettered: same id, same " +
         "payload. Give ids, or filters. With filters it asks for the number of tasks to confirm. The new round " +

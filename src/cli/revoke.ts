@@ -9,7 +9,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function revokeCommand(program: Program): Command {
   const command = new Command("revoke")
-    .summary("free a stuck task from its agent")
     .description(
       "Takes the running attempt of tasks from their agents, which are told to stop it. The task goes back to its " +
         "queue; another agent is preferred. The attempt counts against the task's maximum number of attempts, not " +

@@ -8,7 +8,6 @@ import type { Program } from "./verb.ts";
 
 export function serveCommand(program: Program): Command {
   return new Command("serve")
-    .summary("serve a kind of tasks over another protocol")
     .description("Serves a kind of tasks as a service of another protocol.")
     .addHelpText("after", examples)
     .addCommand(serveNatsCommand(program))

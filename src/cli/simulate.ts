@@ -30,7 +30,6 @@ const SEEDS_DEFAULT = Array.from({ length: 20 }, (_, seed) => seed);
 
 export function simulateCommand(program: Program): Command {
   return new Command("simulate")
-    .summary("measure what scheduling rules do, in virtual time")
     .description(
       "Runs a scenario under one rule or several: the planner of the swarm, the published rules, exactly, and " +
         "rivals. It needs no swarm, network or clock: the same command prints the same figures. Several scenarios " +

@@ -27,7 +27,6 @@ interface StatusFlags {
 
 export function statusCommand(program: Program): Command {
   return new Command("status")
-    .summary("show agents, tasks, queues, resources, users, leader and journal")
     .description(
       "Shows the swarm as its leader knows it. First a summary: agents online, tasks, why tasks wait, leader " +
         "and journal. Then queues, agents, resources, users, budgets and rates: of each the 20 rows that matter " +

@@ -33,7 +33,6 @@ import { tellWhyItWaits } from "./wait-reason.ts";
 
 export function submitCommand(program: Program): Command {
   return new Command("submit")
-    .summary("submit tasks, and wait for them if asked to")
     .description(
       "Submits one task of --kind with the payload of --payload, --text, @FILE or - (standard input); several " +
         "@FILEs are several tasks. Without --kind, @FILE or - holds NDJSON: one task per line.",

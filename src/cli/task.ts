@@ -14,7 +14,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function taskCommand(program: Program): Command {
   return new Command("task")
-    .summary("show a task's history, with the reason for each assignment")
     .description(
       "Shows a task's history from the journal: the request, each attempt with the receipt that says why it " +
         "went to its agent, each wait, and the end with the first lines of the result (--json has all of it). Of " +

@@ -24,12 +24,10 @@ interface TasksFlags extends FilterFlags {
 const LIMIT_DEFAULT = 20;
 
 export function tasksCommand(program: Program): Command {
-  const command = new Command("tasks")
-    .summary("list tasks")
-    .description(
-      "Lists tasks, page by page: live tasks first, running before waiting, then ended tasks, newest first. " +
-        "Ended tasks are listed for 24 h by default (`waggle policy set --remember`).",
-    );
+  const command = new Command("tasks").description(
+    "Lists tasks, page by page: live tasks first, running before waiting, then ended tasks, newest first. " +
+      "Ended tasks are listed for 24 h by default (`waggle policy set --remember`).",
+  );
   return addFilterFlags(command)
     .addOption(
       new Option(

@@ -34,7 +34,6 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 export function tortureCommand(program: Program): Command {
   return new Command("torture")
-    .summary("run a simulated swarm through faults, and check its invariants")
     .description(
       "Runs the production coordinator, agents and clients in virtual time over a simulated network and journal. Faults " +
         "are drawn from a seed. It checks every invariant after every batch, and at the end each answer that a client or " +

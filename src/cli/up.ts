@@ -32,7 +32,6 @@ interface UpFlags {
 
 export function upCommand(program: Program): Command {
   return new Command("up")
-    .summary("start a coordinator, and a broker if none runs")
     .description(
       "Runs a coordinator of the swarm. Its broker is the server of --nats or NATS_URL, else the broker of the " +
         "data folder, else a nats-server from the PATH, else the development broker. A broker that it starts " +

@@ -34,7 +34,6 @@ interface VerifyFlags {
 
 export function verifyCommand(program: Program): Command {
   return new Command("verify")
-    .summary("prove that the journal is as it was written")
     .description(
       "Reads the whole journal and checks each batch: its hash, its place in the chain, its term, and whether it fits the " +
         "batches before it. Checks each stored state against the state that the batches make. Names the first bad batch, " +

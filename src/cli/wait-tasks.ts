@@ -23,7 +23,6 @@ interface WaitFlags {
 
 export function waitCommand(program: Program): Command {
   return new Command("wait")
-    .summary("wait for tasks and print their results")
     .description(
       "Waits until each task has ended. For one task it prints the result alone, as `submit --wait` does. For " +
         "several tasks it prints one line per task with id, state and result, in the order in which they end. A " +

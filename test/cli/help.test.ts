@@ -24,6 +24,18 @@ it("lists the verbs in groups", async () => {
   ]);
 });
 
+it.each([["--help"], ["help"], [], ["--json", "statsu"]])("loads no verb for %s", async (...argv) => {
+  const { commands } = await buildProgram({ shell: aShell(), exitCode: 0, asStarted: (text) => text }, argv);
+  expect(commands.map((verb) => verb.name())).toEqual(root.commands.map((verb) => verb.name()));
+  expect(commands.filter((verb) => verb.options.length > 0 || verb.description() !== "")).toEqual([]);
+});
+
+it("loads the verb that comes after a global option", async () => {
+  const { code, stdout } = await runIn(aShell(), "--swarm", "acme", "policy", "set", "--help");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^Usage: waggle policy set/);
+});
+
 describe.each([60, 80, 120])("at %i columns", (columns) => {
   it.each(paths.map((path) => [path.join(" "), path] as const))(
     "help of '%s' has examples before the global options, and fits",
