@@ -42,8 +42,9 @@ export interface FakeShell extends Shell {
 export function aShell(
   options: {
     readonly stdin?: string | Buffer;
-    readonly env?: Record<string, string>;
+    readonly env?: Shell["env"];
     readonly cwd?: string;
+    readonly script?: string;
     readonly columns?: number;
   } = {},
 ): FakeShell {
@@ -56,7 +57,7 @@ export function aShell(
     stderr: new CapturedStream(options.columns),
     env: options.env ?? {},
     cwd: options.cwd ?? "/nowhere",
-    script: "/usr/bin/waggle",
+    script: options.script ?? "/usr/bin/waggle",
     onInterrupt(listener) {
       listeners.add(listener);
       if (cameEarly) listener();

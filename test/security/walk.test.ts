@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { authModes } from "../../src/auth/roster.ts";
 import { freePort } from "../../src/broker/free-port.ts";
 import { natsServersFor } from "../support/nats-server.ts";
@@ -23,38 +23,37 @@ function commandsOfPage(): string[][] {
     .map((line) => line.replace(/ &$/, "").split(" "));
 }
 
-const ended: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const end of ended.splice(0).reverse()) await end();
-});
+type AtEnd = (end: () => Promise<void>) => void;
 
 /** Runs the page's commands. @returns the running coordinator */
-async function walk(workplace: Workplace, mode: string): Promise<RunningWaggle> {
+async function walk(workplace: Workplace, mode: string, atEnd: AtEnd): Promise<RunningWaggle> {
   const commands = commandsOfPage();
   expect(commands.length).toBeLessThanOrEqual(8);
   for (const [program, ...args] of commands) {
     if (program === "nats-server") {
       const { stop } = await startProcess(server?.path ?? "", join(workplace.folder, args.at(-1) ?? ""));
-      ended.push(stop);
+      atEnd(stop);
     } else if (args[0] === "up") {
       const coordinator = workplace.start(...args);
       await coordinator.says("leading");
       return coordinator;
     } else {
       const more = args[1] === "init" ? ["--port", String(await freePort()), "--mode", mode] : [];
-      expect(await workplace.run(...args, ...more)).toMatchObject({ code: 0, stderr: "" });
+      expect(await workplace.runVerb(...args, ...more)).toMatchObject({ code: 0, stderr: "" });
     }
   }
   throw new Error("the page starts no coordinator");
 }
 
 describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
-  it.each(authModes)(
+  // Concurrent: in one mode an agent waits until the refusal of its credential counts as final.
+  it.concurrent.for(authModes)(
     "makes a swarm of two projects and three groups, in mode %s",
-    async (mode) => {
+    { timeout: 180_000 },
+    async (mode, { onTestFinished }) => {
       const workplace = await Workplace.make(server?.path);
-      ended.push(() => workplace.clear());
-      await walk(workplace, mode);
+      onTestFinished(() => workplace.clear());
+      await walk(workplace, mode, onTestFinished);
       const as = (name: string) => ["--config", `.waggle/auth/credentials/acme/${name}/waggle.config.json`];
       const agents = ["gpu", "cpu", "people"].map((group) =>
         workplace.start(
@@ -71,12 +70,12 @@ describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
       for (const agent of agents) await agent.says("joined");
       // What the roster says is in force, although no credential was made while a coordinator ran.
       await expect
-        .poll(async () => (await workplace.run("policy", "show", "--json", ...as("operator"))).stdout)
+        .poll(async () => (await workplace.runVerb("policy", "show", "--json", ...as("operator"))).stdout)
         .toMatch(/"agents":"declared".*"security":"strict"|"security":"strict".*"agents":"declared"/);
-      const grants = await workplace.run("grant", "list", ...as("operator"));
+      const grants = await workplace.runVerb("grant", "list", ...as("operator"));
       for (const group of ["gpu", "cpu", "people"]) expect(grants.stdout).toContain(group);
       const submit = (project: string, ...more: string[]) =>
-        workplace.run("submit", ...as(`${project}-submitter`), "--text", "a b c", "--wait", ...more);
+        workplace.runVerb("submit", ...as(`${project}-submitter`), "--text", "a b c", "--wait", ...more);
 
       expect(await submit("web", "--kind", "gpu-work")).toMatchObject({
         code: 0,
@@ -99,25 +98,28 @@ describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
       );
       expect((await intruder.finished).stderr).toContain("WAGGLE_FORBIDDEN");
 
-      const owner = await workplace.run("auth", "add", "owner", "--swarm", "acme", "--project", "web");
+      const owner = await workplace.runVerb("auth", "add", "owner", "--swarm", "acme", "--project", "web");
       expect(owner).toMatchObject({ code: 0, stdout: expect.stringContaining("knows the inbox") });
-      expect(await workplace.run("pause", "web", ...as("web-owner"))).toMatchObject({ code: 0 });
-      expect(await workplace.run("resume", "web", ...as("web-owner"))).toMatchObject({ code: 0, stderr: "" });
+      expect(await workplace.runVerb("pause", "web", ...as("web-owner"))).toMatchObject({ code: 0 });
+      expect(await workplace.runVerb("resume", "web", ...as("web-owner"))).toMatchObject({
+        code: 0,
+        stderr: "",
+      });
 
-      const bounded = await workplace.run("auth", "rotate", "cpu", "--swarm", "acme");
+      const bounded = await workplace.runVerb("auth", "rotate", "cpu", "--swarm", "acme");
       expect(bounded).toMatchObject({ code: 0, stdout: expect.stringContaining("has reloaded") });
-      const revoked = await workplace.run("auth", "revoke", "gpu", "--swarm", "acme");
+      const revoked = await workplace.runVerb("auth", "revoke", "gpu", "--swarm", "acme");
       expect(revoked).toMatchObject({
         code: 0,
         stdout: expect.stringContaining("the server has disconnected its holder"),
         stderr: expect.stringContaining("has taken back the attempts"),
       });
-      const status = await workplace.run("status", ...as("operator"));
+      const status = await workplace.runVerb("status", ...as("operator"));
       expect(status).toMatchObject({ code: 0, stdout: expect.stringMatching(/-people-work-/) });
       await expect
-        .poll(async () => (await workplace.run("grant", "show", "gpu", ...as("operator"))).stdout)
+        .poll(async () => (await workplace.runVerb("grant", "show", "gpu", ...as("operator"))).stdout)
         .toMatch(/max concurrent +0/);
-      const again = await workplace.run("auth", "add", "agent", "--swarm", "acme", "--group", "gpu");
+      const again = await workplace.runVerb("auth", "add", "agent", "--swarm", "acme", "--group", "gpu");
       expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("the leader knows the grant") });
       const renewed = workplace.start(
         "agent",
@@ -137,6 +139,5 @@ describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
       });
       expect(await submit("web", "--kind", "gpu-work")).toMatchObject({ code: 0 });
     },
-    180_000,
   );
 });

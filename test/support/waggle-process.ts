@@ -67,6 +67,14 @@ export class Workplace {
     return await this.start(...args).finished;
   }
 
+  /** Runs a verb to the end within the process of the test, which saves the start of a process. For tests of what a
+   *  verb prints and changes. Not for verbs that start a broker or wait for Ctrl-C. */
+  async runVerb(...args: string[]): Promise<Finished> {
+    // Loaded where it is used: most suites start processes alone.
+    const { aShell, runIn } = await import("../cli/shell.ts");
+    return await runIn(aShell({ env: this.#env, cwd: this.folder, script: launcher }), ...args);
+  }
+
   /** Runs a program in TypeScript to its end. @param file absolute path */
   async program(file: string): Promise<Finished> {
     const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), file], {

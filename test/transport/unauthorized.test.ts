@@ -4,10 +4,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { startAgent } from "../../src/agent/agent.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
-import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import { startCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
@@ -19,50 +19,56 @@ import { silentLogger } from "../support/swarm.ts";
 const withinMs = 60_000;
 const swarm = swarmId("guarded");
 
-describe.each(natsServersFor("unauthorized"))("on nats-server $version", ({ path: binary }) => {
-  let folder: string;
-  let server: RunningNatsServer;
-  let transport: NatsTransport;
-  let coordinator: Coordinator;
+/** A coordinator on a server with password users, both of the test's own. */
+interface Guarded {
+  readonly server: RunningNatsServer;
+  readonly transport: NatsTransport;
+  /** Writes the server's users. The server reads them at SIGHUP. */
+  permit(...users: readonly string[]): void;
+  agentOf(user: string): ReturnType<typeof startAgent>;
+}
 
+async function guarded(binary: string, atEnd: (end: () => Promise<void>) => void): Promise<Guarded> {
+  const folder = mkdtempSync(join(tmpdir(), "waggle-users-"));
   const permit = (...users: readonly string[]) =>
     writeFileSync(
       join(folder, "users.conf"),
       `users = [${users.map((user) => `{ user: ${user}, password: pw }`).join(", ")}]\n`,
     );
+  permit("lead", "west", "east");
+  const server = await startNatsServer({
+    binary,
+    extraConfig: `authorization { include "${join("..", basename(folder), "users.conf")}" }`,
+  });
   const addressOf = (user: string) => ({
     urls: [server.url],
     credentials: { kind: "password", user, password: "pw" } as const,
   });
-
-  beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), "waggle-users-"));
-    permit("lead", "west", "east");
-    server = await startNatsServer({
-      binary,
-      extraConfig: `authorization { include "${join("..", basename(folder), "users.conf")}" }`,
-    });
-    transport = await connectNats({ ...addressOf("lead"), name: "lead" });
-    const journal = new MemoryJournal(new MemoryJournalStore({ clock: systemClock }));
-    const parts = { transport, journal, clock: systemClock, random: systemRandom, logger: silentLogger };
-    coordinator = await startCoordinator({ id: "c1", swarm, ...parts });
-    await coordinator.whenLeading();
-  });
-
-  afterEach(async () => {
+  const transport = await connectNats({ ...addressOf("lead"), name: "lead" });
+  const journal = new MemoryJournal(new MemoryJournalStore({ clock: systemClock }));
+  const parts = { transport, journal, clock: systemClock, random: systemRandom, logger: silentLogger };
+  const coordinator = await startCoordinator({ id: "c1", swarm, ...parts });
+  await coordinator.whenLeading();
+  atEnd(async () => {
     await coordinator.stop();
     await transport.close();
     await server.stop();
     rmSync(folder, { recursive: true });
   });
-
   const agentOf = (user: string) =>
     startAgent(
       { id: user, kinds: ["count"], maxConcurrent: 1, group: user, handler: () => "" },
       { swarm, connection: { kind: "server", server: addressOf(user) }, logger: silentLogger },
     );
+  return { server, transport, permit, agentOf };
+}
 
-  it("a removed user's agent ends, and other users go on", { timeout: 2 * withinMs }, async () => {
+// Concurrent: each waits until refusals count as final.
+describe.concurrent.each(natsServersFor("unauthorized"))("on nats-server $version", ({ path: binary }) => {
+  it("a removed user's agent ends, and other users go on", { timeout: 2 * withinMs }, async ({
+    onTestFinished,
+  }) => {
+    const { server, transport, permit, agentOf } = await guarded(binary, onTestFinished);
     const [west, east] = [await agentOf("west"), await agentOf("east")];
     const removedAt = performance.now();
     permit("lead", "east");
@@ -76,7 +82,10 @@ describe.each(natsServersFor("unauthorized"))("on nats-server $version", ({ path
     expect(await east.closed).toBeUndefined();
   });
 
-  it("a coordinator's connection ends with the reason", { timeout: 2 * withinMs }, async () => {
+  it("a coordinator's connection ends with the reason", { timeout: 2 * withinMs }, async ({
+    onTestFinished,
+  }) => {
+    const { server, transport, permit } = await guarded(binary, onTestFinished);
     const closed = new Promise<void>((resolve) => {
       transport.onStatus((status) => status === "closed" && resolve());
     });
@@ -86,7 +95,8 @@ describe.each(natsServersFor("unauthorized"))("on nats-server $version", ({ path
     expect(transport.closedBy).toMatchObject({ code: "WAGGLE_UNAUTHORIZED" });
   });
 
-  it("a user that is back in time is connected again", { timeout: withinMs }, async () => {
+  it("a user that is back in time is connected again", { timeout: withinMs }, async ({ onTestFinished }) => {
+    const { server, transport, permit } = await guarded(binary, onTestFinished);
     const back = new Promise<void>((resolve) => {
       transport.onStatus((status) => status === "connected" && resolve());
     });
