@@ -1,5 +1,5 @@
-// The verbs with a running swarm, each in its own process, as a user runs them. On the development broker, which
-// needs no installation.
+// The verbs with a running swarm, on the development broker, which needs no installation. Verbs that run on, and some
+// short ones, have a process of their own, as a user runs them. The other short ones run within the test's process.
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -57,18 +57,26 @@ describe("a swarm on the development broker", () => {
   });
 
   it("submit alone prints the id; --json where the journal stood", async () => {
-    const plain = await workplace.run("submit", "--kind", "count", "--id", "given");
+    const plain = await workplace.runVerb("submit", "--kind", "count", "--id", "given");
     expect(plain).toMatchObject({ code: 0, stdout: "given\n", stderr: "" });
     const again = await workplace.run("submit", "--kind", "count", "--id", "given", "--json");
     expect(records(again)).toEqual([
       { type: "accepted", taskId: "given", term: 1, idx: expect.any(Number), duplicate: true, warnings: [] },
     ]);
-    const other = await workplace.run("submit", "--kind", "count", "--id", "given", "--text", "x");
+    const other = await workplace.runVerb("submit", "--kind", "count", "--id", "given", "--text", "x");
     expect(other).toMatchObject({ code: 5, stdout: "", stderr: expect.stringContaining("WAGGLE_CONFLICT") });
   });
 
   it("submit --watch prints the task's events as they happen", async () => {
-    const watched = await workplace.run("submit", "--kind", "count", "--text", "a b", "--watch", "--json");
+    const watched = await workplace.runVerb(
+      "submit",
+      "--kind",
+      "count",
+      "--text",
+      "a b",
+      "--watch",
+      "--json",
+    );
     expect(watched.code).toBe(0);
     const told = records(watched);
     expect(told.filter(({ type }) => type === "update").map(({ update }) => update)).toEqual(
@@ -116,21 +124,29 @@ describe("a swarm on the development broker", () => {
   });
 
   it("a kind without agents gets a warning with near misses, and the task is queued", async () => {
-    const queued = await workplace.run("submit", "--kind", "cuont", "--id", "misspelt");
+    const queued = await workplace.runVerb("submit", "--kind", "cuont", "--id", "misspelt");
     expect(queued).toMatchObject({ code: 0, stdout: "misspelt\n" });
     expect(queued.stderr).toMatch(/^warning: no agent serves the kind cuont\. Did you mean count\? /);
-    const refused = await workplace.run("submit", "--kind", "cuont", "--fail-fast");
+    const refused = await workplace.runVerb("submit", "--kind", "cuont", "--fail-fast");
     expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining("WAGGLE_NO_CAPABLE_AGENT") });
   });
 
   it("a wait that times out exits with 6, and the task continues until cancelled", async () => {
-    const late = await workplace.run("submit", "--kind", "nap", "--id", "napping", "--wait-timeout", "200ms");
+    const late = await workplace.runVerb(
+      "submit",
+      "--kind",
+      "nap",
+      "--id",
+      "napping",
+      "--wait-timeout",
+      "200ms",
+    );
     expect(late).toMatchObject({ code: 6, stderr: expect.stringContaining("it continues") });
-    expect(await workplace.run("cancel", "napping")).toMatchObject({
+    expect(await workplace.runVerb("cancel", "napping")).toMatchObject({
       code: 0,
       stdout: "napping cancelled\n",
     });
-    const outcome = await workplace.run("submit", "--kind", "nap", "--id", "napping", "--wait");
+    const outcome = await workplace.runVerb("submit", "--kind", "nap", "--id", "napping", "--wait");
     expect(outcome).toMatchObject({ code: 4, stderr: expect.stringContaining("WAGGLE_TASK_CANCELLED") });
   });
 
@@ -158,18 +174,18 @@ describe("a swarm on the development broker", () => {
   });
 
   it("wait prints the result of one task, and a line for each of several as they end", async () => {
-    await workplace.run("submit", "--kind", "count", "--id", "w1", "--text", "a b c");
-    await workplace.run("submit", "--kind", "fail", "--id", "w2", "--max-attempts", "1");
-    expect(await workplace.run("wait", "w1")).toMatchObject({ code: 0, stdout: "3\n", stderr: "" });
-    expect(await workplace.run("wait", "w2")).toMatchObject({ code: 4, stdout: "" });
-    const both = await workplace.run("wait", "w1", "w2", "w1");
+    await workplace.runVerb("submit", "--kind", "count", "--id", "w1", "--text", "a b c");
+    await workplace.runVerb("submit", "--kind", "fail", "--id", "w2", "--max-attempts", "1");
+    expect(await workplace.runVerb("wait", "w1")).toMatchObject({ code: 0, stdout: "3\n", stderr: "" });
+    expect(await workplace.runVerb("wait", "w2")).toMatchObject({ code: 4, stdout: "" });
+    const both = await workplace.runVerb("wait", "w1", "w2", "w1");
     expect(both.code).toBe(4);
     expect(both.stdout.split("\n").sort()).toEqual([
       "",
       "w1 completed 3",
       expect.stringMatching(/^w2 dead-lettered /),
     ]);
-    const json = await workplace.run("wait", "w1", "nosuch", "--json");
+    const json = await workplace.runVerb("wait", "w1", "nosuch", "--json");
     expect(json.code).toBe(5);
     expect(records(json)).toEqual(
       expect.arrayContaining([
@@ -177,7 +193,7 @@ describe("a swarm on the development broker", () => {
         expect.objectContaining({ type: "error", taskId: "nosuch" }),
       ]),
     );
-    const late = await workplace.run("wait", "misspelt", "--timeout", "300ms");
+    const late = await workplace.runVerb("wait", "misspelt", "--timeout", "300ms");
     expect(late).toMatchObject({ code: 6, stdout: "" });
     expect(late.stderr).toMatch(/task misspelt continues\. To wait again: /);
   });
@@ -185,33 +201,33 @@ describe("a swarm on the development broker", () => {
   it("results of several files name their files", async () => {
     await writeFile(join(workplace.folder, "one.txt"), "one");
     await writeFile(join(workplace.folder, "two.txt"), "one two");
-    const many = await workplace.run("submit", "--kind", "count", "@one.txt", "@two.txt", "--wait");
+    const many = await workplace.runVerb("submit", "--kind", "count", "@one.txt", "@two.txt", "--wait");
     expect(many.code).toBe(0);
     expect(many.stdout).toMatch(/^one\.txt: \S+ completed 1$/m);
     expect(many.stdout).toMatch(/^two\.txt: \S+ completed 2$/m);
   });
 
   it("events prints the last 50 without flags, the last n with --tail, and new events with --follow", async () => {
-    const all = (await workplace.run("events", "--from", "start")).stdout.trimEnd().split("\n");
-    const last = await workplace.run("events");
+    const all = (await workplace.runVerb("events", "--from", "start")).stdout.trimEnd().split("\n");
+    const last = await workplace.runVerb("events");
     const lines = last.stdout.trimEnd().split("\n");
     expect(lines).toEqual(all.slice(-50));
     expect(last.stderr).toMatch(
       /all events: `node \S*waggle\.js events --from start`; new events: `.*events --follow`/,
     );
-    const three = await workplace.run("events", "--tail", "3", "--type", "TaskCompleted");
+    const three = await workplace.runVerb("events", "--tail", "3", "--type", "TaskCompleted");
     expect(three.stdout.trimEnd().split("\n")).toHaveLength(3);
     const following = workplace.start("events", "--tail", "1", "--follow", "--type", "TaskCompleted");
     await following.says("completed");
-    await workplace.run("submit", "--kind", "count", "--id", "seen-live", "--wait");
+    await workplace.runVerb("submit", "--kind", "count", "--id", "seen-live", "--wait");
     await following.says("seen-live");
     await following.kill("SIGINT");
-    const both = await workplace.run("events", "--tail", "3", "--from", "start");
+    const both = await workplace.runVerb("events", "--tail", "3", "--from", "start");
     expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining("--tail and --from") });
   });
 
   it("status for people holds nothing that --json does not", async () => {
-    const [plain, json] = [await workplace.run("status"), await workplace.run("status", "--json")];
+    const [plain, json] = [await workplace.run("status"), await workplace.runVerb("status", "--json")];
     const [status] = records(json) as [
       { swarm: string; leader: string; agents: { id: string; status: string }[] },
     ];
@@ -229,23 +245,23 @@ describe("a swarm on the development broker", () => {
   });
 
   it("events replays what happened, filtered", async () => {
-    await workplace.run("submit", "--kind", "count", "--id", "traced", "--wait");
-    const events = records(await workplace.run("events", "--task", "traced", "--json")) as {
+    await workplace.runVerb("submit", "--kind", "count", "--id", "traced", "--wait");
+    const events = records(await workplace.runVerb("events", "--task", "traced", "--json")) as {
       idx: number;
       event: { type: string };
     }[];
     expect(events.map(({ event }) => event.type)).toEqual(["TaskSubmitted", "TaskAssigned", "TaskCompleted"]);
     const last = events.at(-1)?.idx ?? 0;
     const later = records(
-      await workplace.run("events", "--from", `${last}`, "--type", "TaskCompleted", "--json"),
+      await workplace.runVerb("events", "--from", `${last}`, "--type", "TaskCompleted", "--json"),
     );
     expect(later[0]).toMatchObject({ idx: last, event: { type: "TaskCompleted", task: "traced" } });
-    const agents = await workplace.run("events", "--type", "AgentJoined");
+    const agents = await workplace.runVerb("events", "--type", "AgentJoined");
     expect(agents.stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} +\d+ {2}counter joined: count; max concurrent 4$/m);
   });
 
   it("events that finds nothing says so, and not where data go", async () => {
-    const none = await workplace.run("events", "--task", "nosuch");
+    const none = await workplace.runVerb("events", "--task", "nosuch");
     expect(none).toMatchObject({ code: 0, stdout: "" });
     expect(none.stderr).toMatch(/^no event of task nosuch; the journal ends at batch [\d,]+\n$/);
   });
@@ -253,54 +269,56 @@ describe("a swarm on the development broker", () => {
   it("events --follow prints new events", async () => {
     const following = workplace.start("events", "--follow", "--from", "start", "--type", "TaskSubmitted");
     await following.says("submitted by");
-    await workplace.run("submit", "--kind", "count", "--id", "followed");
+    await workplace.runVerb("submit", "--kind", "count", "--id", "followed");
     await following.says("followed submitted by default/");
     expect(await following.kill("SIGINT")).toMatchObject({ code: 130 });
   });
 
   it("task shows why a task got its agent, and why a task waits", async () => {
-    await workplace.run("submit", "--kind", "count", "--id", "told", "--wait");
-    const told = await workplace.run("task", "told");
+    await workplace.runVerb("submit", "--kind", "count", "--id", "told", "--wait");
+    const told = await workplace.runVerb("task", "told");
     expect(told.stdout).toMatch(/^told {2}completed after .*, 1 attempt$/m);
     expect(told.stdout).toMatch(/^attempt 1 at counter, .*: completed after /m);
     expect(told.stdout).toMatch(/^result {2}2 characters\n {2}0$/m);
     expect(told.stdout).toMatch(/^ +only eligible agent \(1 of 2; 1 wrong-kind\); waited /m);
-    const [story] = records(await workplace.run("task", "told", "--json"));
+    const [story] = records(await workplace.runVerb("task", "told", "--json"));
     expect(story).toMatchObject({
       taskId: "told",
       attempts: [{ agent: "counter", receipt: { decidedBy: "only" } }],
     });
 
-    await workplace.run("submit", "--kind", "nobody", "--id", "waiting");
-    const waiting = await workplace.run("task", "waiting");
+    await workplace.runVerb("submit", "--kind", "nobody", "--id", "waiting");
+    const waiting = await workplace.runVerb("task", "waiting");
     expect(waiting.stdout).toMatch(/^queued since .*\nNo agent serves nobody: start an agent/m);
-    await workplace.run("submit", "--kind", "coutn", "--id", "typo");
-    expect((await workplace.run("task", "typo")).stdout).toContain(
+    await workplace.runVerb("submit", "--kind", "coutn", "--id", "typo");
+    expect((await workplace.runVerb("task", "typo")).stdout).toContain(
       "No agent serves coutn: start an agent with --kind coutn — did you mean count?",
     );
-    expect(await workplace.run("task", "nope")).toMatchObject({
+    expect(await workplace.runVerb("task", "nope")).toMatchObject({
       code: 5,
       stderr: expect.stringContaining("WAGGLE_UNKNOWN_TASK"),
     });
   });
 
   it("drain keeps new tasks from an agent until undrain", async () => {
-    expect(await workplace.run("drain", "counter")).toMatchObject({
+    expect(await workplace.runVerb("drain", "counter")).toMatchObject({
       code: 0,
       stdout: "counter drains: no new tasks\n",
     });
-    await workplace.run("submit", "--kind", "count", "--id", "held-back");
-    expect((await workplace.run("task", "held-back")).stdout).toContain(
+    await workplace.runVerb("submit", "--kind", "count", "--id", "held-back");
+    expect((await workplace.runVerb("task", "held-back")).stdout).toContain(
       `is draining: ${asHinted("undrain counter")}`,
     );
-    expect((await workplace.run("explain", "held-back")).stdout).toMatch(/^ +counter +draining/m);
-    expect(await workplace.run("undrain", "counter", "--json")).toMatchObject({
+    expect((await workplace.runVerb("explain", "held-back")).stdout).toMatch(/^ +counter +draining/m);
+    expect(await workplace.runVerb("undrain", "counter", "--json")).toMatchObject({
       stdout: '{"agent":"counter","draining":false}\n',
     });
-    expect(await workplace.run("submit", "--kind", "count", "--id", "held-back", "--wait")).toMatchObject({
-      code: 0,
-    });
-    expect(await workplace.run("drain", "nobody")).toMatchObject({
+    expect(await workplace.runVerb("submit", "--kind", "count", "--id", "held-back", "--wait")).toMatchObject(
+      {
+        code: 0,
+      },
+    );
+    expect(await workplace.runVerb("drain", "nobody")).toMatchObject({
       code: 5,
       stderr: expect.stringContaining("WAGGLE_UNKNOWN_AGENT"),
     });
@@ -324,7 +342,7 @@ describe("a swarm on the development broker", () => {
       "audit",
     ];
     const found = async () => {
-      const healthy = await workplace.run("doctor", "--json");
+      const healthy = await workplace.runVerb("doctor", "--json");
       expect(healthy.code).toBe(0);
       return records(healthy).map(({ name, status }) => `${name} ${status}`);
     };
@@ -367,11 +385,11 @@ describe("a swarm on the development broker", () => {
       'printf "$WAGGLE_ATTEMPT a "; sleep 0.3; [ "$WAGGLE_ATTEMPT" = 1 ] && exit 1; printf "$WAGGLE_ATTEMPT b"';
     const writer = workplace.start("agent", "--kind", "write", "--id", "writer", "--exec", handler);
     await writer.says("joined");
-    const streamed = await workplace.run("submit", "--kind", "write", "--text", "x", "--stream");
+    const streamed = await workplace.runVerb("submit", "--kind", "write", "--text", "x", "--stream");
     expect(streamed).toMatchObject({ code: 0, stdout: "1 a \n2 a 2 b\n" });
     expect(streamed.stderr).toMatch(/^\S+ accepted\nattempt 2 begins; the output of attempt 1 is void\n$/);
     const told = records(
-      await workplace.run("submit", "--kind", "count", "--text", "a b", "--stream", "--json"),
+      await workplace.runVerb("submit", "--kind", "count", "--text", "a b", "--stream", "--json"),
     );
     expect(told.map(({ type }) => type)).toEqual(["accepted", "chunk", "outcome"]);
     expect(told[1]).toMatchObject({ attempt: 1, agent: "counter", index: 0, data: "2\n" });
