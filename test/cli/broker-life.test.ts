@@ -42,7 +42,7 @@ describe("the life of a broker", () => {
       stdout: expect.stringMatching(/^stopped the development broker at /),
     });
     expect(down.stderr).toMatch(/^the coordinator \S+ still runs and waits for a broker/);
-    expect(await workplace.run("status")).toMatchObject({ code: 3 });
+    expect(await workplace.runVerb("status")).toMatchObject({ code: 3 });
     const ended = await up.kill("SIGINT");
     expect(ended.stdout).toContain("ending (Ctrl-C");
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("the coordinator has ended") });
@@ -53,14 +53,14 @@ describe("the life of a broker", () => {
     workplace = await Workplace.make(binary);
     const up = workplace.start("up");
     await up.says("leading");
-    expect(await workplace.run("submit", "--kind", "echo", "--id", "A-1")).toMatchObject({ code: 0 });
+    expect(await workplace.runVerb("submit", "--kind", "echo", "--id", "A-1")).toMatchObject({ code: 0 });
     const { pid } = JSON.parse(await readFile(join(workplace.dataFolder, "broker.json"), "utf8")) as {
       pid: number;
     };
     process.kill(pid, "SIGKILL");
     await up.says(`the broker had ended (process ${pid}): started again at `);
     await up.says("connected again to the server");
-    expect(await workplace.run("task", "A-1")).toMatchObject({
+    expect(await workplace.runVerb("task", "A-1")).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("queued"),
     });
@@ -69,7 +69,7 @@ describe("the life of a broker", () => {
       stdout: expect.stringMatching(/^stopped /),
     });
     await up.says(`the broker was stopped with ${asHinted("down")}`);
-    expect(await workplace.run("status")).toMatchObject({
+    expect(await workplace.runVerb("status")).toMatchObject({
       code: 3,
       stderr: expect.stringContaining(`was stopped: ${asHinted("up")} starts it again`),
     });
@@ -79,13 +79,13 @@ describe("the life of a broker", () => {
     workplace = await Workplace.make();
     const up = workplace.start("up");
     await up.says("leading");
-    for (const id of ["A-1", "A-2"]) await workplace.run("submit", "--kind", "echo", "--id", id);
+    for (const id of ["A-1", "A-2"]) await workplace.runVerb("submit", "--kind", "echo", "--id", id);
     await up.kill("SIGKILL");
     const path = segmentPath(join(workplace.dataFolder, "journals", "default"), 1);
     const bytes = await readFile(path);
     bytes[bytes.indexOf("A-1")] = 0x42;
     await writeFile(path, bytes);
-    const { code, stdout } = await workplace.run("doctor");
+    const { code, stdout } = await workplace.runVerb("doctor");
     expect(code).toBe(7);
     expect(stdout).toMatch(/^fail +journal .*record \d+ of segment 1 cannot be read: .* damaged at byte/m);
     expect(stdout).toMatch(
@@ -101,7 +101,7 @@ describe("the life of a broker", () => {
     const { code, stderr } = await workplace.run("up");
     expect(code).toBe(3);
     expect(stderr).toMatch(/^error WAGGLE_UNREACHABLE: the journal's disk failed \(EISDIR.*records\.log'\)/m);
-    const doctor = await workplace.run("doctor");
+    const doctor = await workplace.runVerb("doctor");
     expect(doctor.code).toBe(3);
     expect(doctor.stdout).toMatch(/^fail +journal .*EISDIR/m);
   });
@@ -116,7 +116,7 @@ describe("the life of a broker", () => {
     const said = [
       up.said,
       ...(await Promise.all(
-        ["status", "doctor"].map(async (verb) => Object.values(await workplace.run(verb, "--verbose"))),
+        ["status", "doctor"].map(async (verb) => Object.values(await workplace.runVerb(verb, "--verbose"))),
       )),
     ];
     expect(secret.length).toBeGreaterThan(10);
@@ -142,12 +142,12 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
       const [one, other] = [first, second].map(
         ({ said }) => /^coordinator (north-[a-z0-9]{4}) of the swarm default$/m.exec(said)?.[1],
       );
-      expect(records(await workplace.run("status", "--json"))).toMatchObject([
+      expect(records(await workplace.runVerb("status", "--json"))).toMatchObject([
         { leader: one, standbys: [other] },
       ]);
       expect(one).not.toBe(other);
 
-      const checks = records(await workplace.run("doctor", "--json"));
+      const checks = records(await workplace.runVerb("doctor", "--json"));
       expect(checks.find(({ name }) => name === "streams")).toMatchObject({
         status: "ok",
         found: expect.stringContaining("read back"),
@@ -159,7 +159,7 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
         stderr: expect.stringContaining("the broker runs"),
       });
       await second.says("leading");
-      expect(await workplace.run("status")).toMatchObject({
+      expect(await workplace.runVerb("status")).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^leader .*, term 2$/m),
       });

@@ -256,7 +256,7 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
           expect.stringMatching(/^warn 3 records in the journal from other writers/),
         ]);
         expect(advice).toContain(`\`${subjectsOf(swarm).segment("*")}\``);
-        const status = await workplace.run("status", "--nats", server.url);
+        const status = await workplace.runVerb("status", "--nats", server.url);
         expect(status.stdout).toContain("3 foreign records in the journal");
       } finally {
         await workplace.clear();

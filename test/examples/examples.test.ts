@@ -104,7 +104,7 @@ it("submit-and-wait gets its result from agent-function, which drains at Ctrl-C"
   expect(submit.printed).toMatch(/accepted as \S+, in batch \d+/);
   expect(submit.printed).toMatch(/3 words, counted by \S+-count-/);
   expect(await agent.end("SIGINT")).toBe(0);
-  const status = await workplace.run("status", "--json");
+  const status = await workplace.runVerb("status", "--json");
   expect(status.stdout).not.toContain('"status":"ready"');
 });
 
@@ -112,7 +112,7 @@ it("sealed-payloads gets its result, and neither payload nor result is readable 
   const sealed = run("sealed-payloads.ts");
   expect(await sealed.finish()).toBe(0);
   expect(sealed.printed).toMatch(/^4 words\nthe journal has [A-Za-z0-9+/]{40,}=*\n$/);
-  const events = await workplace.run("events", "--from", "start", "--json", "--contents");
+  const events = await workplace.runVerb("events", "--from", "start", "--json", "--contents");
   expect(events.stdout).toContain("secret-count");
   expect(events.stdout).not.toMatch(/nobody else reads this|4 words/);
 });
@@ -147,7 +147,7 @@ it("shared-slots runs two calls at once and gives everything back", async () => 
   expect(program.printed).toContain("wrapped: AND REST");
   // Two tasks have a slot before the first ends.
   expect(program.printed).toMatch(/^\w+: has a slot\n\w+: has a slot\n\w+: [A-Z]+\n/);
-  const status = JSON.parse((await workplace.run("status", "--json")).stdout);
+  const status = JSON.parse((await workplace.runVerb("status", "--json")).stdout);
   expect(status.resources).toMatchObject([{ resource: "gpt-4o", slots: 2, inUse: 0, waiting: 0, grants: 5 }]);
 });
 
@@ -158,7 +158,7 @@ it("follow-events prints the past, and goes on", async () => {
 
   const following = run("follow-events.ts");
   await following.prints("TermStarted");
-  await workplace.run("submit", "--kind", "nobody-does-this", "--id", "seen-live", "--text", "x");
+  await workplace.runVerb("submit", "--kind", "nobody-does-this", "--id", "seen-live", "--text", "x");
   await following.prints("seen-live");
 });
 
@@ -181,14 +181,14 @@ it("audit-subscriber prints every event once: the past, live, and after a change
 
   const following = run("audit-subscriber.js", "1");
   await following.prints('"type":"TermStarted"');
-  await workplace.run("submit", "--kind", "audited", "--id", "live1", "--text", "in the journal alone");
+  await workplace.runVerb("submit", "--kind", "audited", "--id", "live1", "--text", "in the journal alone");
   await following.prints('"id":"live1"');
   await coordinator.kill("SIGKILL");
   coordinator = workplace.start("up");
   await coordinator.says("leading");
-  await workplace.run("cancel", "live1");
+  await workplace.runVerb("cancel", "live1");
   await following.prints('"type":"TaskCancelled"');
-  const journal = await workplace.run("events", "--from", "start", "--json", "--contents");
+  const journal = await workplace.runVerb("events", "--from", "start", "--json", "--contents");
   const withoutContents = (text: string) => text.replaceAll(/,"(payload|result)":"(?:[^"\\\\]|\\\\.)*"/g, "");
   expect(ordered(withoutContents(following.printed))).toEqual(ordered(withoutContents(journal.stdout)));
   expect(following.printed).not.toContain("in the journal alone");

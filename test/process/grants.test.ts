@@ -54,7 +54,7 @@ it("a narrower grant ends the agent beyond it at once, with the field and what t
   const command = await begun("a1");
   const sdk = await swarm.agent({ id: "a2", kinds: ["nap"], handler: () => "rested" });
   const narrowedAt = performance.now();
-  await workplace.run("grant", "set", "gpu", "--max-concurrent", "1");
+  await workplace.runVerb("grant", "set", "gpu", "--max-concurrent", "1");
   const { code, stderr } = await narrowed.finished;
   console.log(`the agent ended after ${Math.round(performance.now() - narrowedAt)} ms`);
   expect(code).toBe(REJECTED);
@@ -87,7 +87,7 @@ it("a grant narrowed by projects takes their attempts, and the agent goes on wit
   await sleeper("a1", "--group", "gpu");
   await swarm.submit({ id: "t1", kind: "nap", project: "blue" });
   const command = await begun("a1");
-  await workplace.run("grant", "set", "gpu", "--project", "acme");
+  await workplace.runVerb("grant", "set", "gpu", "--project", "acme");
   await expect.poll(() => isAlive(command), { timeout: 10_000 }).toBe(false);
   await swarm.submit({ id: "t2", kind: "nap", project: "acme" });
   const stateOf = async (task: string, project: string) => (await swarm.taskStatus(task, { project })).state;
@@ -96,11 +96,11 @@ it("a grant narrowed by projects takes their attempts, and the agent goes on wit
 });
 
 it("a policy that agents must be declared ends agents of groups without a grant alone", async () => {
-  await workplace.run("grant", "set", "gpu");
+  await workplace.runVerb("grant", "set", "gpu");
   const undeclared = await sleeper("a1");
   const grouped = await sleeper("a2", "--group", "cpu");
   const declared = await sleeper("a3", "--group", "gpu");
-  await workplace.run("policy", "set", "--agents", "declared");
+  await workplace.runVerb("policy", "set", "--agents", "declared");
   for (const [agent, group, name] of [
     [undeclared, "_", "an agent without a group"],
     [grouped, "cpu", "group cpu"],

@@ -86,7 +86,7 @@ describe.runIf(hasProgram("tmux", suite))(suite, () => {
       );
       await agent.says("joined");
     }
-    await workplace.run("submit", "--kind", "nobody-serves-it", "--user", "ann");
+    await workplace.runVerb("submit", "--kind", "nobody-serves-it", "--user", "ann");
   });
   afterEach(() => terminal?.close());
   afterAll(async () => {
