@@ -37,7 +37,8 @@ export default defineConfig({
           name: "side by side",
           include: ["test/process/**/*.test.ts"],
           exclude: [...calm, ...timed],
-          maxWorkers: 2,
+          // They wait for two thirds of their time.
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },
