@@ -3,6 +3,8 @@
 // exists. Plain JavaScript without dependencies, so that an old Node can print the error.
 
 import { existsSync } from "node:fs";
+import nodeModule from "node:module";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const usage = 2;
@@ -19,5 +21,11 @@ if (!existsSync(compiled)) {
   console.error(`waggle is not built: dist is missing. Run npm run build in ${folder}.`);
   process.exit(usage);
 }
+
+// Node 22.1 and newer keep compiled code, which makes the next start faster. In the user's own folder: code in a
+// shared one, such as /tmp, could be another user's.
+const { HOME, XDG_CACHE_HOME } = process.env;
+const caches = XDG_CACHE_HOME || (HOME && join(HOME, ".cache"));
+if (caches) nodeModule.enableCompileCache?.(join(caches, "waggle"));
 
 await import(compiled.href); // runs the command line, then ends the process

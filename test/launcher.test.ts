@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 const launcher = fileURLToPath(new URL("../bin/waggle.js", import.meta.url));
 let folder: string;
@@ -52,4 +52,29 @@ test.each(["20.19.0", "22.0.0", "26.1.0"])("takes Node %s", (version) => {
   const { status, stdout } = launch(version);
   expect(stdout).toBe("status\n");
   expect(status).toBe(0);
+});
+
+describe("the cache of compiled code", () => {
+  /** What the launcher asks of Node, whatever version runs the test. */
+  function cacheAskedFor(env: NodeJS.ProcessEnv): string {
+    compile("");
+    const ask = "(folder) => console.log(folder)";
+    const pretend = `import nodeModule from "node:module"; nodeModule.enableCompileCache = ${ask};`;
+    const flags = ["--import", `data:text/javascript,${encodeURIComponent(pretend)}`];
+    const { stdout, status } = spawnSync(process.execPath, [...flags, join(folder, "bin/waggle.js")], {
+      encoding: "utf8",
+      env,
+    });
+    expect(status).toBe(0);
+    return stdout;
+  }
+
+  test("is the user's own", () => {
+    expect(cacheAskedFor({ HOME: "/ann" })).toBe("/ann/.cache/waggle\n");
+    expect(cacheAskedFor({ HOME: "/ann", XDG_CACHE_HOME: "/caches" })).toBe("/caches/waggle\n");
+  });
+
+  test("is none without a folder of the user", () => {
+    expect(cacheAskedFor({})).toBe("");
+  });
 });
