@@ -10,7 +10,7 @@ import { type BuildFailure, buildSync, formatMessagesSync } from "esbuild";
 const CHUNKS = "chunks";
 /** Dependencies in the bundle: three hundred files that each start would read. XState stays outside, because programs
  *  run the published machines with their own XState. */
-const bundled = ["zod", "rxjs", "commander", "@nats-io/transport-node", "@nats-io/nkeys"];
+const bundled = ["zod", "rxjs", "commander", "pino", "@nats-io/transport-node", "@nats-io/nkeys"];
 /** The modules of RxJS: Node would take its CommonJS, of which a bundler must keep all. */
 const RXJS_MODULES = "node_modules/rxjs/dist/esm/index.js";
 /** CommonJS in the bundle requires modules of Node. */

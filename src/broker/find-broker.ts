@@ -11,7 +11,6 @@ import { type BrokerKind, type BrokerRecord, credentialsFor, readRecord } from "
 import { type DataFolder, findDataFolder, makeDataFolder } from "./data-folder.ts";
 import { isAnswering, isRunning } from "./liveness.ts";
 import { findNamedServer, type NamedServerOptions } from "./named-server.ts";
-import { startBroker } from "./start-broker.ts";
 
 export interface FindBrokerOptions extends NamedServerOptions {
   /** `find-or-start` is for commands that run a swarm; all others only look. */
@@ -63,6 +62,8 @@ async function find(options: FindBrokerOptions): Promise<FoundBroker> {
 
   if (options.mode === "find-only") return await findRunning(options.dataFolder);
   const folder = makeDataFolder(options.dataFolder);
+  // Loaded where a broker may start: most verbs only look.
+  const { startBroker } = await import("./start-broker.ts");
   const started = await startBroker({
     folder,
     kind: options.kind,

@@ -4,11 +4,9 @@
 import { findBroker } from "../broker/find-broker.ts";
 import { UnreachableError, WaggleError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
-import { inspectNatsStreams } from "../journal/nats.ts";
 import { limits } from "../limits.ts";
 import { connectionOf } from "./connection.ts";
 import type { Check } from "./doctor/check.ts";
-import { checkStreams } from "./doctor/stream.ts";
 import type { VerbContext } from "./verb.ts";
 
 /** Runs `question`. If a coordinator was present but did not answer, the error also names the journal's problem.
@@ -48,6 +46,9 @@ async function journalTrouble(context: VerbContext, told: string): Promise<strin
     const broker = await findBroker({ mode: "find-only", ...settings, env: shell.env });
     if (broker.kind === "development") return undefined;
     const connection = connectionOf(broker, { ...context, signal }, "waggle doctor");
+    // Loaded where a leader does not answer.
+    const { inspectNatsStreams } = await import("../journal/nats.ts");
+    const { checkStreams } = await import("./doctor/stream.ts");
     const found = await inspectNatsStreams({ connection, swarm: swarmId(settings.swarm), signal });
     return untoldTrouble(checkStreams(found), told);
   } catch {

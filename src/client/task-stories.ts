@@ -3,8 +3,7 @@
 
 import * as z from "zod";
 import { callback, readerOf } from "../agent/options.ts";
-import { AssignmentReplay, type ReplayedAssignment } from "../audit/assignment-replay.ts";
-import { pastAssignment } from "../audit/past-assignment.ts";
+import type { ReplayedAssignment } from "../audit/assignment-replay.ts";
 import { StoryFold, type StoryLine } from "../audit/story.ts";
 import { AuditTrimmedError, InvalidValueError, WaggleError } from "../errors.ts";
 import { NO_PROJECT } from "../ids.ts";
@@ -201,6 +200,8 @@ export class TaskStories {
       });
       if (journal === undefined) return undefined;
       try {
+        // Loaded at the first replay, as below: the scheduler and the journal are a third of what a client loads.
+        const { pastAssignment } = await import("../audit/past-assignment.ts");
         const onBatch = (at: number) => options.onProgress?.({ idx: at, lastIdx: idx });
         const { project, task } = status;
         return await pastAssignment({ journal, clock }, { project, task, attempt, idx, onBatch, signal });
@@ -218,6 +219,7 @@ export class TaskStories {
     options: ReplayOptions,
   ): Promise<ReplayedAssignment | undefined> {
     const lastIdx = status.endedIdx ?? status.idx;
+    const { AssignmentReplay } = await import("../audit/assignment-replay.ts");
     const replay = new AssignmentReplay(status, attempt);
     for await (const batch of this.#batches(NO_PROJECT, { from: 1, knownIdx: lastIdx }, options)) {
       const found = replay.take(batch);
