@@ -172,21 +172,22 @@ function passes({ does, subject }: Attack, permissions: Permissions | undefined)
   return (permissions?.[does] ?? []).some((entry) => allows(entry, subject));
 }
 
-/** Each list left out, and each entry with one token more general, or with an open end. */
+/** Each list left out, and each entry with one token more general, or with an open end. Of the permissions only the
+ *  wider entry: the other entries allow no attack. */
 function widerThan(permissions: Permissions): { readonly what: string; readonly wider: Permissions }[] {
+  const alone = (does: Attack["does"], entry: string) => ({ ...none, [does]: [entry] });
   return (["publish", "subscribe"] as const).flatMap((does) => [
-    { what: `no limit to ${does}`, wider: { ...permissions, [does]: [">"] } },
+    { what: `no limit to ${does}`, wider: alone(does, ">") },
     ...permissions[does].flatMap((entry) =>
       generalised(entry).map((general) => ({
         what: `${does} ${entry} → ${general}`,
-        wider: {
-          ...permissions,
-          [does]: permissions[does].map((each) => (each === entry ? general : each)),
-        },
+        wider: alone(does, general),
       })),
     ),
   ]);
 }
+
+const none: Permissions = { publish: [], subscribe: [] };
 
 function generalised(entry: string): string[] {
   const tokens = entry.split(".");
