@@ -12,7 +12,7 @@ import type { Batch } from "../journal/records.ts";
 import type { Event } from "../state/event.ts";
 import { emptyState, type SwarmState } from "../state/state.ts";
 import { type Difference, differencesOf } from "./verifying/difference.ts";
-import { type Fault, type Verification, verifyJournal } from "./verifying/verify.ts";
+import { type Fault, type Gap, type Verification, verifyJournal } from "./verifying/verify.ts";
 
 /** The first decision that the present step does not repeat. */
 export interface DecisionDifference {
@@ -48,6 +48,8 @@ export interface DecisionReplay {
   readonly withheld: number;
   /** Times that the state was taken from a base, because the batches before are not kept. */
   readonly basesTaken: number;
+  /** Batches that the journal lost: each later base replaces the state. */
+  readonly gaps: readonly Gap[];
   /** Undefined if every decision was repeated exactly. */
   readonly difference?: DecisionDifference;
 }
@@ -71,8 +73,8 @@ export async function replayDecisions(deps: DecisionReplayDeps): Promise<Decisio
   });
   requireWhole(verified);
   if (verified === undefined || verified.batches === 0) return undefined;
-  const { journal, basesTaken } = verified;
-  return { journal, basesTaken, ...replay.report };
+  const { journal, basesTaken, gaps } = verified;
+  return { journal, basesTaken, gaps, ...replay.report };
 }
 
 /** @throws JournalDamagedError that names the first bad batch */
@@ -119,7 +121,7 @@ class JournalReproduction {
     }
   }
 
-  get report(): Omit<DecisionReplay, "journal" | "basesTaken"> {
+  get report(): Omit<DecisionReplay, "journal" | "basesTaken" | "gaps"> {
     return {
       firstIdx: this.#firstIdx,
       lastIdx: this.#lastIdx,

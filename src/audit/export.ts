@@ -4,13 +4,16 @@
 //   {"type":"export","version":1,"journal":"…","swarm":"default","segments":[1,2]}
 //   {"segment":1,"position":1,"record":{…}}       a record of which JSON.stringify makes the stored bytes
 //   {"segment":1,"position":2,"base64":"…"}       any other record
-//   {"type":"end","records":2}
+//   {"segment":1,"position":3,"lastPosition":3,"damage":"…"}   cannot be read: a reader finds the same damage
+//   {"type":"end","records":2,"lost":[{"from":8,"to":26,"isAdmitted":true}]}   with the batches that are lost
 
 import { type FileHandle, open } from "node:fs/promises";
-import { WaggleError } from "../errors.ts";
+import { JournalDamagedError, WaggleError } from "../errors.ts";
+import { recordsAroundDamage } from "../journal/around-damage.ts";
 import type { JournalReader, SegmentReader, SegmentRecord } from "../journal/journal.ts";
 import { noSegmentError, shortError } from "../journal/journal-errors.ts";
 import { findLive } from "../journal/live.ts";
+import { type LostBatches, LostBatchSearch } from "./lost-batches.ts";
 
 const VERSION = 1;
 const LINE_BREAK = 0x0a;
@@ -23,19 +26,34 @@ export class DamagedExportError extends WaggleError {
   }
 }
 
-/** Lines without line breaks. @throws UnreachableError; JournalDamagedError at a record that cannot be read */
-export async function* exportLines(journal: JournalReader, swarm: string): AsyncGenerator<string> {
+/** Lines without line breaks.
+ *  @param onEnd called before the last line with the batches that the journal lost
+ *  @throws UnreachableError; JournalDamagedError if a segment was removed meanwhile */
+export async function* exportLines(
+  journal: JournalReader,
+  swarm: string,
+  onEnd?: (lost: readonly LostBatches[]) => void,
+): AsyncGenerator<string> {
   const { numbers, live } = await findLive(journal);
   const head = { type: "export", version: VERSION, journal: live?.opened.journal, swarm, segments: numbers };
   yield JSON.stringify(head);
+  const search = new LostBatchSearch(live?.opened.journal);
   let records = 0;
   for (const segment of numbers) {
-    for await (const { position, bytes } of journal.segment(segment).replay(1)) {
-      yield `{"segment":${segment},"position":${position},${fieldOf(bytes)}}`;
+    for await (const read of recordsAroundDamage(journal.segment(segment))) {
+      if ("damage" in read) {
+        search.damaged();
+        yield JSON.stringify({ segment, ...read });
+        continue;
+      }
+      search.take(read.bytes);
+      yield `{"segment":${segment},"position":${read.position},${fieldOf(read.bytes)}}`;
       records += 1;
     }
   }
-  yield JSON.stringify({ type: "end", records });
+  const { lost } = search;
+  onEnd?.(lost);
+  yield JSON.stringify({ type: "end", records, ...(lost.length === 0 ? {} : { lost }) });
 }
 
 function fieldOf(bytes: Uint8Array): string {
@@ -71,7 +89,7 @@ export async function openExport(path: string): Promise<JournalReader> {
 
 /** The lines of a segment in the file. */
 interface Lines {
-  /** Where each line begins, by position - 1. */
+  /** Where the line of each record begins, by position - 1. */
   readonly starts: number[];
   /** Position of the last `Opened`. */
   openedAt: number | undefined;
@@ -88,13 +106,14 @@ async function indexOf(file: FileHandle, path: string): Promise<LinesBySegment> 
     if (isFirst) requireHead(line, path, linesBySegment);
     else if (line["type"] === "end") ended = Number(line["records"]);
     else {
-      const { segment, position, record } = line;
+      const { segment, position, record, damage, lastPosition = position } = line;
       const lines = linesBySegment.get(Number(segment));
       if (lines === undefined || position !== lines.starts.length + 1)
         throw new DamagedExportError(
           `${path} lacks a record before record ${String(position)} of segment ${String(segment)}`,
         );
-      lines.starts.push(start);
+      for (let at = lines.starts.length; at < Number(lastPosition); at += 1) lines.starts.push(start);
+      if (damage !== undefined) continue;
       if ((record as Fields | undefined)?.["kind"] === "opened") lines.openedAt = position;
       records += 1;
     }
@@ -217,8 +236,10 @@ class ExportedSegment implements SegmentReader {
   }
 }
 
+/** @throws JournalDamagedError */
 function recordIn(text: string): SegmentRecord {
-  const { position, record, base64 } = JSON.parse(text);
+  const { position, record, base64, damage } = JSON.parse(text);
+  if (damage !== undefined) throw new JournalDamagedError(damage);
   const bytes = base64 === undefined ? Buffer.from(JSON.stringify(record)) : Buffer.from(base64, "base64");
   return { position, bytes: Uint8Array.from(bytes) };
 }

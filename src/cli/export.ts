@@ -7,10 +7,12 @@ import { resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Command } from "commander";
 import { exportLines } from "../audit/export.ts";
+import type { LostBatches } from "../audit/lost-batches.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { fileError } from "./file-error.ts";
 import { openJournal } from "./readable-journal.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
+import { batchesText } from "./verify-view.ts";
 
 /** So that a slow reader of the pipe does not fill the memory. */
 const LINES_PER_FLUSH = 200;
@@ -19,15 +21,21 @@ export function exportCommand(program: Program): Command {
   return new Command("export")
     .description(
       "Writes every record of the journal, complete and in order, as one JSON object per line. `waggle verify FILE` checks " +
-        "the file without any server. Changes nothing, and may run beside coordinators.",
+        "the file without any server. A record that cannot be read becomes a line that says so. Changes nothing, and may run " +
+        "beside coordinators.",
     )
     .argument("[journal]", "a folder of a file journal, or a data folder; default: the swarm's journal")
     .option("-o, --output <file>", "write to this file; default: stdout")
-    .addHelpText("after", examples)
+    .addHelpText("after", `${details}${examples}`)
     .action((target: string | undefined, flags: { readonly output?: string }, command: Command) =>
       runVerb(program, command, (context) => exportJournal(context, target, flags.output)),
     );
 }
+
+const details = `
+Exit codes: 0 exported; 7 exported as far as possible, and batches are lost without a record of the loss in the journal; 3 no server
+can be reached; 2 no such journal exists.
+`;
 
 const examples = `
 Examples:
@@ -41,16 +49,25 @@ async function exportJournal(
   target: string | undefined,
   file: string | undefined,
 ): Promise<ExitCode> {
-  const { settings, signal, shell } = context;
+  const { settings, signal, shell, output } = context;
+  let lost: readonly LostBatches[] = [];
   const { reader } = await openJournal(context, target);
   try {
-    const lines = exportLines(reader, settings.swarm);
+    const lines = exportLines(reader, settings.swarm, (found) => {
+      lost = found;
+    });
     if (file === undefined) await print(lines, context);
     else await pipeline(withBreaks(lines), await writable(resolve(shell.cwd, file)), { signal });
-    return exitCodes.ok;
+    for (const each of lost) output.note(lostText(each));
+    return lost.every(({ isAdmitted }) => isAdmitted) ? exitCodes.ok : exitCodes.journalDamaged;
   } finally {
     await reader.close();
   }
+}
+
+function lostText({ isAdmitted, ...batches }: LostBatches): string {
+  const isSaid = isAdmitted ? ", and the journal says so" : ": `waggle verify` says more";
+  return `${batchesText(batches)} cannot be read and are lost${isSaid}`;
 }
 
 async function print(lines: AsyncIterable<string>, { output, signal }: VerbContext): Promise<void> {

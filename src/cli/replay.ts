@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { Command } from "commander";
 import { copyOf, replayDecisions, requireWhole } from "../audit/decision-replay.ts";
-import { verifyJournal } from "../audit/verifying/verify.ts";
+import { type Gap, verifyJournal } from "../audit/verifying/verify.ts";
 import { systemClock } from "../clock.ts";
 import type { JournalReader } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
@@ -43,6 +43,7 @@ import { drawTimelines, loadVega } from "./simulate/picture.ts";
 import { UsageError } from "./usage-error.ts";
 import { nameList, numberBetween, parseFrom } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
+import { gapText } from "./verify-view.ts";
 
 export function replayCommand(program: Program): Command {
   return new Command("replay")
@@ -173,7 +174,7 @@ async function replayWork(
   { reader, where, flags, variations }: WorkRequest,
 ): Promise<ExitCode> {
   const { output } = context;
-  const recording = await recorded(context, { reader, where, flags });
+  const { recording, gaps } = await recorded(context, { reader, where, flags });
   requireKinds(flags, recording.kinds);
   const results = new Map<string, PlaybackResult>();
   results.set("recorded", { course: recording.happened, estimated: 0, endAt: recording.endAt });
@@ -186,6 +187,7 @@ async function replayWork(
     lastIdx: recording.lastIdx,
     startAt: recording.startAt,
     endAt: recording.endAt,
+    gaps,
     changes: changesText(flags),
     courses: [...results].map(
       ([name, { course, estimated, endAt }]): CourseReport => ({
@@ -203,7 +205,7 @@ async function replayWork(
 async function recorded(
   context: VerbContext,
   { reader, where, flags: { from = "start" } }: Pick<WorkRequest, "reader" | "where" | "flags">,
-): Promise<Recording> {
+): Promise<{ readonly recording: Recording; readonly gaps: readonly Gap[] }> {
   const { output, signal } = context;
   const isFirst = ({ idx, at }: { readonly idx: number; readonly at: number }) =>
     from === "start" || (from instanceof Date ? at >= from.getTime() : idx >= from);
@@ -240,17 +242,15 @@ async function recorded(
       { field: "from" },
     );
   }
-  if (verified.gaps.length > 0)
-    output.note(
-      `the journal has a gap: the work before batch ${formatCount(recorder.last.idx)} is replayed from behind it`,
-    );
   const recording = recorder.finish();
+  for (const gap of verified.gaps)
+    output.note(`${gapText(gap)}. The work is replayed from batch ${formatCount(recording.firstIdx)} on`);
   if (recording.happened.tasks.length === 0 && recording.happened.slotRequests.length === 0)
     throw new UsageError(
       `batches ${formatCount(recording.firstIdx)} to ${formatCount(recording.lastIdx)} hold no task: there is no work to replay`,
       { field: "from" },
     );
-  return recording;
+  return { recording, gaps: verified.gaps };
 }
 
 async function played(

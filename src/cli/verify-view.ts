@@ -2,7 +2,7 @@
 
 import { describe } from "../audit/describe.ts";
 import { keyName } from "../audit/signed-head.ts";
-import type { Fault, Verification } from "../audit/verifying/verify.ts";
+import type { Fault, Gap, Verification } from "../audit/verifying/verify.ts";
 import { counted, formatCount, formatTime, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 
@@ -55,23 +55,38 @@ export function verificationText(report: VerificationReport, { columns, colors }
   const { ok, fault, heads, gaps } = report;
   const line = (label: string, text: string) => labelled(label, text, columns);
   const verdict = ok
-    ? colors.green("whole: every batch is as it was written")
+    ? colors.green(`whole: every batch${gaps.length === 0 ? "" : " outside the gap"} is as it was written`)
     : colors.red(printable(fault === undefined ? notWholeText(report) : fault.text));
   return [
     line("journal", journalText(report)),
     line("checked", checkedText(report)),
-    ...gaps.map(({ from, to, isAdmitted }) =>
-      line(
-        "gap",
-        `batches ${formatCount(from)} to ${formatCount(to)} are in no segment; a base holds the state after them` +
-          (isAdmitted ? ", and the journal says that they were lost" : ""),
-      ),
-    ),
+    ...gaps.map((gap) => line("gap", gapText(gap))),
     ...(heads === undefined ? [] : [line("heads", headsText(heads))]),
     line("verdict", verdict),
     ...(fault === undefined ? [] : faultLines(fault).map(([label, text]) => line(label, text))),
     ...(ok ? [] : [line("next", nextText(report))]),
   ].join("\n");
+}
+
+/** A gap in a sentence. */
+export function gapText({ from, to, isAdmitted, text }: Gap): string {
+  const which = `${batchesText({ from, to })} cannot be read: ${printable(text ?? "no segment holds them")}`;
+  const isSaid = isAdmitted ? ", and the journal says that they were lost" : "";
+  return `${which}; a base holds the state after them${isSaid}`;
+}
+
+/** @param to undefined: up to the end */
+export function batchesText({
+  from,
+  to,
+}: {
+  readonly from: number;
+  readonly to: number | undefined;
+}): string {
+  if (from === to) return `batch ${formatCount(from)}`;
+  return to === undefined
+    ? `batches from ${formatCount(from)} on`
+    : `batches ${formatCount(from)} to ${formatCount(to)}`;
 }
 
 function journalText({ journal, where, segments }: VerificationReport): string {
@@ -87,7 +102,7 @@ function checkedText(report: VerificationReport): string {
     `batches ${formatCount(firstIdx)} to ${formatCount(lastIdx)}, ${counted(events, "event")}, up to ${formatTime(at)}`,
   ];
   if (basesCompared > 0) parts.push(`${counted(basesCompared, "base")} equal to the folded state`);
-  if (basesTaken > 0)
+  if (basesTaken > 0 && firstIdx > 1)
     parts.push(
       `the state before batch ${formatCount(firstIdx)} taken from a base: earlier batches are not kept`,
     );

@@ -32,7 +32,7 @@ export async function restore(live: LiveSegment, deps: RestoreDeps): Promise<Rep
   for (;;) {
     const [first, ...rest] = await pathTo(deps.journal, live, hasBase);
     try {
-      const replay = hasBase(first) ? await readFromBase(first, deps) : await readFromStart(first, deps);
+      const replay = hasBase(first) ? await readFromBase(first, deps) : readFromStart(first);
       await readThrough(replay, rest, deps);
       return replay;
     } catch (error) {
@@ -167,14 +167,13 @@ async function readFromBase(first: LiveSegment, { journal, clock }: LogDeps): Pr
   }
 }
 
-async function readFromStart(first: LiveSegment, deps: RestoreDeps): Promise<Replay> {
+function readFromStart(first: LiveSegment): Replay {
   if (first.opened.tail.idx > 0)
     throw new JournalDamagedError(
       `the journal begins at segment ${first.number} with batch ${first.opened.tail.idx + 1}, and no readable base holds the state before`,
     );
   const replay = new Replay();
   replay.enter(first, first.position);
-  await readToEnd(replay, deps);
   return replay;
 }
 
@@ -183,10 +182,27 @@ type ReadingDeps = Pick<RestoreDeps, "journal"> & Partial<RestoreDeps>;
 
 /** Reads the rest of the entered segment, then each further segment. */
 async function readThrough(replay: Replay, others: readonly LiveSegment[], deps: ReadingDeps): Promise<void> {
-  await readToEnd(replay, deps);
   for (const next of others) {
+    await readToEnd(replay, deps, next);
     enterNext(replay, next);
-    await readToEnd(replay, deps);
+  }
+  await readToEnd(replay, deps);
+}
+
+/** The records of the entered segment that the log has: a segment ends with the batch that the next segment continues.
+ *  Records behind that batch may be superseded or damaged. The caller takes each record before it asks for the next.
+ *  @param next undefined: up to the present end of the segment @throws UnreachableError, JournalDamagedError */
+export async function* recordsOfLog(
+  replay: Replay,
+  next: LiveSegment | undefined,
+  journal: JournalReader,
+): AsyncGenerator<SegmentRecord> {
+  const { place } = replay;
+  const endIdx = next?.opened.tail.idx ?? Number.POSITIVE_INFINITY;
+  if (place === undefined || replay.tail.idx >= endIdx) return;
+  for await (const record of journal.segment(place.segment).replay(place.position + 1)) {
+    yield record;
+    if (replay.tail.idx >= endIdx) return;
   }
 }
 
@@ -203,11 +219,10 @@ export function enterNext(replay: Replay, next: LiveSegment): void {
 async function readToEnd(
   replay: Replay,
   { journal, clock, untilIdx = Number.POSITIVE_INFINITY }: ReadingDeps,
+  next?: LiveSegment,
 ): Promise<void> {
-  const { place } = replay;
-  if (place === undefined) return;
   const slices = clock === undefined ? undefined : new Slices(clock, limits.baseSliceMs);
-  for await (const record of journal.segment(place.segment).replay(place.position + 1)) {
+  for await (const record of recordsOfLog(replay, next, journal)) {
     replay.take(record);
     if (replay.tail.idx >= untilIdx) return;
     if (slices?.isOver === true) await slices.pause();

@@ -10,7 +10,7 @@ import type { SwarmState } from "../state/state.ts";
 import { readBase } from "./base.ts";
 import type { JournalReader, SegmentRecord } from "./journal.ts";
 import { findLive, pathTo } from "./live.ts";
-import { enterNext } from "./log.ts";
+import { enterNext, recordsOfLog } from "./log.ts";
 import { type Batch, decodeRecord } from "./records.ts";
 import { type LiveSegment, Replay } from "./replay.ts";
 
@@ -49,11 +49,8 @@ export async function readTo(
   const slices = new Slices(clock, limits.baseSliceMs);
   const { replay, rest } = begun;
   const firstIdx = replay.tail.idx + 1;
-  for (const segment of [undefined, ...rest]) {
-    if (segment !== undefined) enterNext(replay, segment);
-    const { place } = replay;
-    if (place === undefined) return undefined;
-    for await (const record of journal.segment(place.segment).replay(place.position + 1)) {
+  for (const next of [...rest, undefined]) {
+    for await (const record of recordsOfLog(replay, next, journal)) {
       const batch = replay.tail.idx + 1 === options.idx ? nextBatch(record, replay) : undefined;
       if (batch !== undefined) return { state: replay.state, batch, firstIdx };
       const verdict = replay.take(record);
@@ -62,6 +59,7 @@ export async function readTo(
       options.signal?.throwIfAborted();
       await slices.pause();
     }
+    if (next !== undefined) enterNext(replay, next);
   }
   return undefined;
 }

@@ -6,15 +6,15 @@
 //
 // Changes nothing.
 
-import type { Clock } from "../clock.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Slices } from "../slices.ts";
+import { recordsAroundDamage } from "./around-damage.ts";
 import { readBase } from "./base.ts";
-import type { SegmentEnd, SegmentReader, SegmentRecord } from "./journal.ts";
+import type { SegmentReader, SegmentRecord } from "./journal.ts";
 import { withoutRemedy } from "./journal-errors.ts";
 import { liveSegment, pathTo } from "./live.ts";
-import { isSameTail, type LogDeps } from "./log.ts";
+import { isSameTail, type LogDeps, recordsOfLog } from "./log.ts";
 import { firstIdxOf } from "./log-reader.ts";
 import { decodeBatchHeader } from "./records.ts";
 import { type LiveSegment, type Place, Replay } from "./replay.ts";
@@ -30,8 +30,6 @@ export interface SalvagedSegment {
   readonly records: number;
   /** The first damage; undefined if the whole segment is readable. */
   readonly damage: string | undefined;
-  /** Position of the last readable record before the first damage. */
-  readonly wholeTo: number;
   /** The highest readable batch; 0 without readable batches. */
   readonly idxMax: number;
   /** Readable batches, in runs without a gap, ascending. */
@@ -82,47 +80,26 @@ async function readThrough(segment: SegmentReader, { clock }: LogDeps): Promise<
   const live = await orDamaged(() => liveSegment(segment));
   const end = await orDamaged(() => segment.end());
   const found = new Found(live);
-  let wholeTo: number | undefined;
-  for (let from = 1, times = 0; end !== undefined && from <= end.position; from = found.position + 2) {
-    const isRead = await orDamaged(() => readRun(segment, { from, end, found, clock }));
-    if (isRead === true) break;
-    wholeTo ??= found.position;
-    found.position = Math.max(found.position, from - 1);
-    times += 1;
-    if (times > limits.salvagedGapsMax) break;
-  }
+  const slices = new Slices(clock, limits.baseSliceMs);
+  await orDamaged(async () => {
+    for await (const read of end === undefined ? [] : recordsAroundDamage(segment)) {
+      if ("damage" in read) damage ??= read.damage;
+      else found.take(read);
+      if (slices.isOver) await slices.pause();
+    }
+  });
   const { records, runs } = found;
   return {
     ...{ number, live, damage, records, runs },
     lastPosition: end?.position ?? 0,
-    wholeTo: wholeTo ?? found.position,
     idxMax: runs.reduce((max, [, to]) => Math.max(max, to), 0),
   };
-}
-
-/** @throws JournalDamagedError at the next unreadable record */
-async function readRun(
-  segment: SegmentReader,
-  {
-    from,
-    end,
-    found,
-    clock,
-  }: { readonly from: number; readonly end: SegmentEnd; readonly found: Found; readonly clock: Clock },
-): Promise<true> {
-  const slices = new Slices(clock, limits.baseSliceMs);
-  for await (const record of segment.replay(from, { until: end.position })) {
-    found.take(record);
-    if (slices.isOver) await slices.pause();
-  }
-  return true;
 }
 
 /** The records read from a segment so far. */
 class Found {
   readonly runs: [from: number, to: number][] = [];
   records = 0;
-  position = 0;
   readonly #live: LiveSegment | undefined;
 
   constructor(live: LiveSegment | undefined) {
@@ -130,7 +107,6 @@ class Found {
   }
 
   take({ position, bytes }: SegmentRecord): void {
-    this.position = position;
     this.records += 1;
     const header = decodeBatchHeader(bytes);
     if (header === undefined || !this.#isOfSegment(position, header)) return;
@@ -216,12 +192,12 @@ async function fold(
   const log = isFromBase ? await readBase(journal.segment(first.number), first, clock) : new Replay();
   if (!isFromBase) log.enter(first, first.position);
   const slices = new Slices(clock, limits.baseSliceMs);
-  for (const segment of path) {
+  for (const [index, segment] of path.entries()) {
     if (segment !== first && !isSameTail(log.tail, segment.opened.tail))
       return { log, damage: partedText(log, segment) };
     if (segment !== first) log.enter(segment, segment.position);
     try {
-      for await (const record of journal.segment(segment.number).replay((log.place?.position ?? 0) + 1)) {
+      for await (const record of recordsOfLog(log, path[index + 1], journal)) {
         const at = { segment: segment.number, position: record.position };
         if (before?.segment === at.segment && before.position === at.position)
           return { log, damage: undefined };

@@ -57,6 +57,25 @@ describe("an export", () => {
     await reader.close();
   });
 
+  it("of a journal with lost records has a line for each, and is verified like the journal", async () => {
+    const log = await aCompactedLog();
+    log.store.loseRecords(2, 12);
+    const journal = new MemoryJournal(log.store);
+    const { path, lines } = await exported(journal, "damaged.ndjson");
+    expect(lines.filter((line) => line.includes('"damage":'))).toHaveLength(1);
+    const reader = await openExport(path);
+    const [found, expected] = [
+      await verifyJournal({ journal: reader, clock: log.clock }),
+      await verifyJournal({ journal, clock: log.clock }),
+    ];
+    expect(found).toEqual(expected);
+    expect(found?.gaps).toHaveLength(1);
+    const { from, to, isAdmitted } = found?.gaps[0] ?? expect.fail("a gap");
+    expect(isAdmitted).toBe(false);
+    expect(JSON.parse(lines.at(-1) ?? "").lost).toEqual([{ from, to, isAdmitted }]);
+    await reader.close();
+  });
+
   it("of a journal without records is whole, and has no live segment", async () => {
     const clock = new ManualClock();
     const { path } = await exported(new MemoryJournal(new MemoryJournalStore({ clock })), "empty.ndjson");

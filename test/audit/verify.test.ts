@@ -4,7 +4,9 @@ import { describe, expect, it } from "vitest";
 import { type Verification, verifyJournal } from "../../src/audit/verifying/verify.ts";
 import type { JournalReader } from "../../src/journal/journal.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
-import type { MemoryLedLog } from "../coordinator/compacting/led-log.ts";
+import { salvage } from "../../src/journal/salvage.ts";
+import { MemoryLedLog } from "../coordinator/compacting/led-log.ts";
+import { noise } from "../journal/records.ts";
 import { aCompactedLog, aLongLog, placeOf, Tampered } from "../journal/tampered.ts";
 
 async function verified(log: MemoryLedLog, journal: JournalReader = new MemoryJournal(log.store)) {
@@ -148,6 +150,29 @@ describe("a changed journal", () => {
       kind: "beginning",
       segment: 2,
     });
+  });
+
+  it("goes on at the next base behind a record that cannot be read, and names the lost batches", async () => {
+    const log = await aCompactedLog();
+    const [segment, position] = await placeOf(log, 15);
+    log.store.loseRecords(segment, position);
+    const found = await verified(log);
+    expect(found).toMatchObject({ tail: log.tail, gaps: [{ from: 15, to: 19, isAdmitted: false }] });
+    expect(found.fault).toMatchObject({ kind: "unreadable", segment, position, idx: 15 });
+  });
+
+  it("needs no record behind the batch that the next segment continues", async () => {
+    const log = await MemoryLedLog.start();
+    await log.submit(3);
+    const segment = log.journal.segment(1);
+    const end = (await segment.end()) ?? expect.fail("it exists");
+    for (const at of [0, 1]) await segment.append(noise(30), end.position + at);
+    await log.continueIn(2);
+    await log.submit(3);
+    log.store.loseRecords(1, end.position + 1);
+    expect(await verified(log)).toMatchObject({ tail: log.tail, gaps: [], fault: undefined });
+    await log.expectWhole();
+    expect((await salvage({ journal: log.journal, clock: log.clock })).damage).toBeUndefined();
   });
 
   it("names batches that no segment holds, if a base holds the state after them", async () => {

@@ -2,6 +2,8 @@
 // Acknowledged batches stay, batches in flight are committed once, and standbys and restarts agree.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { replayDecisions } from "../../src/audit/decision-replay.ts";
+import { verifyJournal } from "../../src/audit/verifying/verify.ts";
 import type { Coordinator } from "../../src/coordinator/coordinator.ts";
 import type { CompactionOptions } from "../../src/coordinator/leader/leader.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
@@ -127,6 +129,18 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
     expect(liveOf(store).opened).toMatchObject({ term: 2, leader: "c1", base: expect.anything() });
     expect(storedEvents(store, "AuditTrimmed")).toMatchObject([{ reason: "lost" }]);
     await expectAgreement(acknowledged);
+  });
+
+  it("is verified and replayed up to the present end, with the lost batches named", async () => {
+    lose();
+    await clock.advance(noticedMs);
+    const lostIdx = liveOf(store).opened.base?.idx ?? expect.fail("the leader went on from memory");
+    const deps = { journal: new MemoryJournal(store), clock };
+    const found = (await verifyJournal(deps)) ?? expect.fail("a segment is live");
+    expect(found).toMatchObject({ fault: undefined, tail: (await restarted()).tail });
+    const gaps = found.firstIdx > lostIdx ? [] : [{ to: lostIdx, isAdmitted: true }];
+    expect(found.gaps).toMatchObject(gaps);
+    expect((await replayDecisions(deps))?.difference).toBeUndefined();
   });
 
   it("commits batches in flight once, and later requests", async () => {

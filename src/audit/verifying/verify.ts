@@ -4,7 +4,10 @@
 // A batch carries the hash of the batch before. A changed batch therefore no longer fits its successor, and a missing
 // batch leaves a hole. Only the newest batch has no successor: a signed head (audit/signed-head.ts) protects the end.
 //
-// Changes nothing. Stops at the first fault.
+// Where records of a segment cannot be read, the check continues at the next base. The batches between are a gap. If
+// the journal says that they were lost (`AuditTrimmed`), the gap is no fault.
+//
+// Changes nothing. Stops at any other fault.
 
 import type { Clock } from "../../clock.ts";
 import { encodeState } from "../../core/snapshot/encode.ts";
@@ -13,7 +16,7 @@ import { baseLines, readBase } from "../../journal/base.ts";
 import type { JournalReader, SegmentRecord } from "../../journal/journal.ts";
 import { withoutRemedy } from "../../journal/journal-errors.ts";
 import { claimantOf, findLive, openSegment } from "../../journal/live.ts";
-import { isSameTail } from "../../journal/log.ts";
+import { isSameTail, recordsOfLog } from "../../journal/log.ts";
 import {
   type Batch,
   type BatchHeader,
@@ -52,12 +55,14 @@ export interface Fault {
   readonly differences?: readonly Difference[];
 }
 
-/** Batches that no segment holds. A base holds the state after them. */
+/** Batches that cannot be read in order. A base holds the state after them. */
 export interface Gap {
   readonly from: number;
   readonly to: number;
   /** The journal itself says that the batches are lost (`AuditTrimmed`). */
   readonly isAdmitted: boolean;
+  /** The unreadable record, in a sentence for people. Undefined if the segments end before the batches. */
+  readonly text?: string;
 }
 
 export interface Verification {
@@ -80,7 +85,7 @@ export interface Verification {
   /** Records that no coordinator of the journal wrote. Readers skip them. */
   readonly foreign: number;
   readonly gaps: readonly Gap[];
-  /** Undefined if the whole journal is as it was written. */
+  /** Undefined if the journal is as it was written, beside the gaps. */
   readonly fault: Fault | undefined;
 }
 
@@ -111,6 +116,17 @@ function hasBeginning({ opened }: LiveSegment): boolean {
   return opened.base !== undefined || opened.tail.idx === 0;
 }
 
+/** The storage lost records. Any other fault is a change. */
+function isLoss({ kind }: Fault): boolean {
+  return kind === "missing" || kind === "unreadable";
+}
+
+/** Records that cannot be read, and the first batch after the last batch read. */
+interface Loss {
+  readonly from: number;
+  readonly fault: Fault;
+}
+
 class FaultFound extends Error {
   readonly fault: Fault;
 
@@ -122,6 +138,7 @@ class FaultFound extends Error {
 
 class Verifier {
   readonly #deps: VerifyDeps;
+  /** Ascending. */
   readonly #kept: ReadonlySet<number>;
   readonly #slices: Slices;
   #path: readonly LiveSegment[] = [];
@@ -133,7 +150,11 @@ class Verifier {
   #basesTaken = 0;
   /** Met before the log was read anew from a base. */
   #foreignBefore = 0;
-  readonly #gaps: { from: number; to: number }[] = [];
+  readonly #gaps: { from: number; to: number; fault?: Fault }[] = [];
+  /** By the next segment of the path: the segment before cannot be entered. */
+  readonly #unenteredBefore = new Map<number, Fault>();
+  /** Until the log continues in a later segment. */
+  #loss: Loss | undefined;
   /** The newest batch applied from a segment. */
   #last: { readonly batch: Batch; readonly segment: number; readonly position: number } | undefined;
   /** The fault if the batches before a stored batch never appear. */
@@ -155,6 +176,7 @@ class Verifier {
       fault = faultOf(error, this.#log, live);
     }
     const { state, tail, foreign } = this.#log;
+    const gaps = this.#gaps.map((gap) => ({ ...gap, isAdmitted: state.auditFirstIdx > gap.to }));
     return {
       journal: live.opened.journal,
       segments: this.#path.map(({ number }) => number),
@@ -166,8 +188,12 @@ class Verifier {
       basesCompared: this.#basesCompared,
       basesTaken: this.#basesTaken,
       foreign: this.#foreignBefore + (foreign?.count ?? 0),
-      gaps: this.#gaps.map(({ from, to }) => ({ from, to, isAdmitted: state.auditFirstIdx > to })),
-      fault,
+      gaps: gaps.map(({ fault: { text } = {}, ...gap }) => ({
+        ...gap,
+        ...(text === undefined ? {} : { text }),
+      })),
+      fault:
+        gaps.find((gap) => !gap.isAdmitted && gap.fault !== undefined)?.fault ?? this.#loss?.fault ?? fault,
     };
   }
 
@@ -176,34 +202,58 @@ class Verifier {
     this.#path = path;
     const first = Math.max(0, path.findIndex(hasBeginning));
     for (const [at, segment] of path.entries()) {
-      await this.#checkClaim(segment);
-      if (at < first) {
-        await this.#checkChain(segment, path[at + 1]);
-        continue;
+      const next = path[at + 1];
+      const unentered = this.#unenteredBefore.get(segment.number);
+      if (unentered !== undefined) this.#loss ??= { from: this.#log.tail.idx + 1, fault: unentered };
+      if (this.#loss !== undefined && segment.opened.base === undefined) continue;
+      try {
+        await this.#checkClaim(segment);
+        if (at < first) await this.#checkChain(segment, next);
+        else if (at === first) await this.#begin(segment);
+        else await this.#continueIn(segment);
+        if (at >= first) await this.#readBatches(segment, next);
+      } catch (error) {
+        this.#lose(error, segment);
       }
-      if (at === first) await this.#begin(segment);
-      else await this.#continueIn(segment);
-      await this.#readBatches(segment, path[at + 1]);
     }
     if (first > 0) this.#noteEarlier(path[0]);
   }
 
-  /** The chain of kept segments, oldest first. */
+  /** The check continues at the next base. @throws the error if it shows no loss */
+  #lose(error: unknown, segment: LiveSegment): void {
+    const fault = faultOf(error, this.#log, segment);
+    if (!isLoss(fault)) throw error;
+    const { idx: from = Math.max(this.#log.tail.idx, segment.opened.tail.idx) + 1 } = fault;
+    this.#loss ??= { from, fault: { ...fault, idx: from } };
+    this.#ahead = undefined;
+  }
+
+  /** The chain of kept segments, oldest first. A segment that cannot be entered is left out. */
   async #pathTo(live: LiveSegment): Promise<readonly LiveSegment[]> {
     const path = [live];
     for (let first = live; ; ) {
       const { previous } = first.opened;
       if (previous === undefined || !this.#kept.has(previous.segment)) return path;
-      const before = await openSegment(this.#deps.journal.segment(previous.segment));
-      if (before === undefined)
-        throw new FaultFound({
+      const before = await this.#openUpTo(previous.segment);
+      if (before?.number !== previous.segment)
+        this.#unenteredBefore.set(first.number, {
           kind: "beginning",
           segment: previous.segment,
           text: `segment ${previous.segment} cannot be entered: its first record or its \`Opened\` was changed or lost`,
         });
+      if (before === undefined) return path;
       path.unshift(before);
       first = before;
     }
+  }
+
+  /** The newest kept segment up to a number that can be entered. */
+  async #openUpTo(number: number): Promise<LiveSegment | undefined> {
+    for (const kept of [...this.#kept].reverse()) {
+      const segment = kept > number ? undefined : await openSegment(this.#deps.journal.segment(kept));
+      if (segment !== undefined) return segment;
+    }
+    return undefined;
   }
 
   // --- the beginning of a segment -------------------------------------------------------------------
@@ -212,7 +262,7 @@ class Verifier {
     const claimant = await claimantOf(this.#deps.journal.segment(segment.number));
     if (claimant === segment.opened.session) return;
     throw new FaultFound({
-      kind: "beginning",
+      kind: claimant === undefined ? "unreadable" : "beginning",
       segment: segment.number,
       position: 1,
       text: `the first record of segment ${segment.number} is no claim of its writer: the record was changed or lost`,
@@ -224,6 +274,7 @@ class Verifier {
     if (opened.base !== undefined) {
       await this.#readFromBase(segment);
       this.#firstIdx = this.#log.tail.idx + 1;
+      if (this.#loss !== undefined) this.#noteGap(this.#loss.from, opened.base.idx);
       await this.#enter(segment);
       return;
     }
@@ -241,7 +292,9 @@ class Verifier {
    *  checked. */
   async #checkChain({ number, opened, position }: LiveSegment, next: LiveSegment | undefined): Promise<void> {
     let { idx, hash }: Pick<ChainTail, "idx" | "hash"> = opened.tail;
+    const endIdx = next?.opened.tail.idx ?? Number.POSITIVE_INFINITY;
     for await (const record of this.#deps.journal.segment(number).replay(position + 1)) {
+      if (idx >= endIdx) break;
       const header = decodeBatchHeader(record.bytes);
       if (header?.journal !== opened.journal || header.session !== opened.session || header.idx !== idx + 1)
         continue;
@@ -273,6 +326,10 @@ class Verifier {
     if (auditFirstIdx <= to) this.#gaps.unshift({ from: auditFirstIdx, to });
   }
 
+  #noteGap(from: number, to: number): void {
+    this.#gaps.push({ from, to, ...(this.#loss === undefined ? {} : { fault: this.#loss.fault }) });
+  }
+
   /** A segment without kept predecessors: its state cannot be compared. */
   async #readFromBase(segment: LiveSegment): Promise<void> {
     this.#foreignBefore += this.#log.foreign?.count ?? 0;
@@ -289,16 +346,9 @@ class Verifier {
     const { tail } = this.#log;
     if (previous !== undefined && previous.idx === tail.idx && previous.hash !== tail.hash)
       throw await this.#changed(previous.hash, `segment ${number} continues it`);
-    if (previous !== undefined && previous.idx < tail.idx)
-      throw new FaultFound({
-        kind: "beginning",
-        segment: number,
-        idx: previous.idx + 1,
-        text: `segment ${number} continues batch ${previous.idx}, and segment ${previous.segment} holds batches up to ${tail.idx}: batches were added after the segment ended`,
-      });
     await this.#compareBase(segment);
     if (base !== undefined && base.idx > this.#log.tail.idx) {
-      this.#gaps.push({ from: this.#log.tail.idx + 1, to: base.idx });
+      this.#noteGap(this.#loss?.from ?? this.#log.tail.idx + 1, base.idx);
       await this.#readFromBase(segment);
     }
     await this.#enter(segment);
@@ -310,6 +360,7 @@ class Verifier {
     await this.#readCopies(segment);
     if (isSameTail(this.#log.tail, opened.tail)) {
       this.#ahead = undefined; // never committed
+      this.#loss = undefined; // the log is whole again, from a base or from copies
       return this.#log.enter(segment, segment.position);
     }
     const { idx } = this.#log.tail;
@@ -400,8 +451,7 @@ class Verifier {
 
   async #readBatches(segment: LiveSegment, next: LiveSegment | undefined): Promise<void> {
     this.#noteState(next);
-    const records = this.#deps.journal.segment(segment.number).replay(segment.position + 1);
-    for await (const record of records) {
+    for await (const record of recordsOfLog(this.#log, next, this.#deps.journal)) {
       await this.#read(record, segment);
       await this.#requireKnownHash(next);
       this.#noteState(next);

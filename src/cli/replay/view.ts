@@ -3,10 +3,12 @@
 
 import type { DecisionDifference, DecisionReplay } from "../../audit/decision-replay.ts";
 import { describe, duration } from "../../audit/describe.ts";
+import type { Gap } from "../../audit/verifying/verify.ts";
 import type { CourseFigures, GroupFigures } from "../../sim/replay/figures.ts";
 import { counted, formatCount, formatTime, labelled } from "../format.ts";
 import { type Output, printable } from "../output.ts";
 import { type Column, renderTable } from "../table.ts";
+import { gapText } from "../verify-view.ts";
 
 type View = Pick<Output, "columns" | "colors">;
 
@@ -30,6 +32,8 @@ export interface PolicyReport {
   readonly lastIdx: number;
   readonly startAt: number;
   readonly endAt: number;
+  /** Batches that the journal lost: the work begins behind the last gap. */
+  readonly gaps: readonly Gap[];
   /** What every replay but the first changes besides the rules. */
   readonly changes: string;
   readonly courses: readonly CourseReport[];
@@ -45,11 +49,11 @@ export interface ExactReport extends DecisionReplay {
 
 export function exactText(report: ExactReport, { columns, colors }: View): string {
   const line = (label: string, text: string) => labelled(label, text, columns);
-  const { journal, where, difference, withheld, basesTaken, firstIdx } = report;
+  const { journal, where, difference, withheld, basesTaken, firstIdx, gaps } = report;
   return [
     line("journal", `${journal} ${where}`),
     line("decided", decidedText(report)),
-    ...(basesTaken === 0
+    ...(firstIdx === 1 || basesTaken === 0
       ? []
       : [
           line(
@@ -57,6 +61,7 @@ export function exactText(report: ExactReport, { columns, colors }: View): strin
             `the state before batch ${formatCount(firstIdx)} comes from a base: earlier batches are not kept`,
           ),
         ]),
+    ...gaps.map((gap) => line("gap", gapText(gap))),
     ...(withheld === 0
       ? []
       : [
