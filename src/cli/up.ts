@@ -5,7 +5,9 @@
 import { Command } from "commander";
 import type { FoundBroker } from "../broker/find-broker.ts";
 import { retentionWarning } from "../config/retention.ts";
+import { JournalDamagedError } from "../errors.ts";
 import type { Durability } from "../journal/journal.ts";
+import { withoutRemedy } from "../journal/journal-errors.ts";
 import { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
 import type { ListenAddress } from "../metrics/listen-address.ts";
 import { type MetricsServer, serveMetrics } from "../metrics/metrics-server.ts";
@@ -130,9 +132,16 @@ async function up(
   };
   try {
     return await lead(context, { metrics, tokenKey, declarations, onBroker });
+  } catch (error) {
+    throw error instanceof JournalDamagedError ? withoutRunningCoordinator(error) : error;
   } finally {
     stopDashboard?.();
   }
+}
+
+/** The coordinator that could continue by itself is the one that halted. The report of the error adds the remedy. */
+function withoutRunningCoordinator(error: JournalDamagedError): JournalDamagedError {
+  return new JournalDamagedError(withoutRemedy(error.message), { cause: error });
 }
 
 interface Watchers {

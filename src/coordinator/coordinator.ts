@@ -22,10 +22,11 @@ import { JournalReads } from "../audit/reading/journal-reads.ts";
 import type { JournalVerifier } from "../audit/verifying/audit-check.ts";
 import { chartClock } from "../chart-clock.ts";
 import type { Clock, Random } from "../clock.ts";
-import { InvariantError, JournalDamagedError, mayAnswerLater, WaggleError } from "../errors.ts";
+import { InvariantError, JournalDamagedError, mayAnswerLater, messageOf, WaggleError } from "../errors.ts";
 import { GracePeriod } from "../grace-period.ts";
 import type { SwarmId, Term } from "../ids.ts";
 import type { Journal } from "../journal/journal.ts";
+import { withoutRemedy } from "../journal/journal-errors.ts";
 import { findLive } from "../journal/live.ts";
 import { bringUpTo, restore } from "../journal/log.ts";
 import { LogReader } from "../journal/log-reader.ts";
@@ -287,7 +288,7 @@ class RunningCoordinator implements Coordinator {
   #ended(error: WaggleError | undefined): WaggleError | undefined {
     if (error !== undefined)
       this.#options.logger.fatal(
-        { err: error, code: error.code },
+        { ...reasonOf(error), code: error.code },
         "halted: this coordinator does nothing more",
       );
     this.#leave(); // a term that failed at its beginning
@@ -332,6 +333,7 @@ class RunningCoordinator implements Coordinator {
     const { journal, clock, random, logger } = this.#options;
     const damage = new GracePeriod(clock, limits.lossPatienceMs, limits.lossLooksMin);
     const giveUpMs = isFirst ? clock.monotonicMs() + limits.journalOpenMs : Number.POSITIVE_INFINITY;
+    let toldWhy: string | undefined;
     const read = async () => {
       signal.throwIfAborted();
       try {
@@ -342,7 +344,9 @@ class RunningCoordinator implements Coordinator {
             ? journal.sharable && !damage.isBelieved()
             : mayAnswerLater(error) && clock.monotonicMs() < giveUpMs;
         if (!mayPass) throw error;
-        logger.warn({ err: error }, "the journal cannot be read; trying again");
+        const why = withoutRemedy(messageOf(error));
+        if (why !== toldWhy) logger.warn({ why }, "the journal cannot be read; trying again");
+        toldWhy = why;
         throw new TryAgain({ hurry$: fromEvent(signal, "abort") }, { cause: error });
       }
     };
@@ -589,6 +593,11 @@ class RunningCoordinator implements Coordinator {
       this.#heartbeat(),
     );
   }
+}
+
+/** Fields of a log line. A stack says nothing about damage. The error of `closed` names the remedy. */
+function reasonOf(error: WaggleError): { readonly why: string } | { readonly err: WaggleError } {
+  return error instanceof JournalDamagedError ? { why: withoutRemedy(error.message) } : { err: error };
 }
 
 function coded(cause: unknown): WaggleError {

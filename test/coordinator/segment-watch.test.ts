@@ -14,11 +14,13 @@ const timing = timingOf(limits.leaderTimeoutMs);
 let clock: ManualClock;
 let store: MemoryJournalStore;
 let happened: string[];
+let faults: string[];
 
 beforeEach(() => {
   clock = new ManualClock();
   store = new MemoryJournalStore({ clock });
   happened = [];
+  faults = [];
 });
 
 /** A leader of the session `own` looks once, and again after a fault. */
@@ -33,7 +35,10 @@ async function looking(
       onReconnected: () => happened.push("reconnected"),
       onWhole: () => happened.push("whole"),
       onSuperseded: () => happened.push("superseded"),
-      onFaulty: () => happened.push("faulty"),
+      onFaulty: ({ message }) => {
+        happened.push("faulty");
+        faults.push(message);
+      },
       onBroken: (cause) => happened.push(String(cause)),
     },
   );
@@ -60,6 +65,19 @@ it("looks at a fault once more, and more often where a server that takes over ma
   const journal = new ReplicatedJournal(store);
   expect(await looking(held, { journal, looks: limits.faultLooksMin - 1 })).toEqual([]);
   expect(await looking(held, { journal, looks: limits.faultLooksMin })).toEqual(["faulty"]);
+});
+
+it("names the segment that is at fault", async () => {
+  const tail = new Rival(store, "earlier").begin(3);
+  expect(await looking({ segment: 1, position: 6 })).toEqual(["superseded"]);
+  new Rival(store, "own").takeLead(tail);
+  await looking({ segment: 2, position: 9 });
+  store.loseRecords(1, 3);
+  await looking({ segment: 2, position: 3 });
+  expect(faults).toEqual([
+    "segment 2 is shorter: a restart cannot read up to record 9",
+    "a segment before segment 2 is damaged or missing: a restart cannot read up to record 3",
+  ]);
 });
 
 it("takes a segment for another leader's if another session claimed its number again", async () => {

@@ -507,3 +507,26 @@ describe("a standby that hears from the leader while the journal answers late", 
     await expectAgreement([]);
   });
 });
+
+describe("a start on a damaged journal", () => {
+  it("says once what is damaged, and halts without a stack", async () => {
+    await Promise.all(submitting("t1"));
+    await stopped(standby, clock);
+    await stopped(swarm.coordinator, clock);
+    store.loseRecords(1, 3);
+    const own = keptLog();
+    const starting = swarm.startAnother("c3", new MemoryJournal(store), { logger: own.logger });
+    const error = starting.then(
+      () => expect.fail("the journal is damaged"),
+      (cause: unknown) => cause,
+    );
+    await clock.advance(2 * limits.lossPatienceMs);
+    expect(await error).toMatchObject({ code: "WAGGLE_JOURNAL_DAMAGED" });
+    const why = "record 3 of segment 1 is missing, and the segment ends at ";
+    expect(own.lines).toMatchObject([
+      { level: "warn", why: expect.stringContaining(why), msg: expect.stringContaining("trying again") },
+      { level: "fatal", why: expect.stringContaining(why), msg: expect.stringContaining("halted") },
+    ]);
+    for (const line of own.lines) expect(line).not.toHaveProperty("err");
+  });
+});

@@ -3,7 +3,7 @@
 import { type Logger, pino } from "pino";
 
 export interface LogLine {
-  readonly level: "info" | "warn" | "error";
+  readonly level: "info" | "warn" | "error" | "fatal";
   readonly msg: string;
   readonly [field: string]: unknown;
 }

@@ -44,6 +44,7 @@ export interface TestSwarm {
       readonly leaderTimeoutMs?: number;
       readonly clock?: Clock;
       readonly metrics?: CoordinatorMetrics;
+      readonly logger?: Logger;
     },
   ): Promise<Coordinator>;
   stop(): Promise<void>;

@@ -115,7 +115,7 @@ export class SegmentWatch {
         if (faults >= this.#faultLooksMin)
           return this.#hooks.onFaulty(
             new JournalDamagedError(
-              `segment ${watched.segment} is ${found}, or a segment before it: a restart cannot read up to record ${watched.position}`,
+              `${faultText(watched.segment, found)}: a restart cannot read up to record ${watched.position}`,
             ),
           );
       }
@@ -131,7 +131,7 @@ export class SegmentWatch {
     segment,
     position,
     recordHash,
-  }: Watched): Promise<Inspection | "superseded" | "unreachable"> {
+  }: Watched): Promise<Inspection | "damaged-before" | "superseded" | "unreachable"> {
     const { journal, session } = this.#deps;
     try {
       const { live } = await findLive(journal);
@@ -142,8 +142,8 @@ export class SegmentWatch {
       const { found, isSealed } = await inspect(journal.segment(segment), { position, recordHash });
       if (isSealed) return "superseded";
       if (found !== "same" && found !== "longer") return found;
-      const isOpen = live?.number === segment; // else its `Opened` cannot be read
-      return isOpen && (await this.#isReadableTo(live)) ? found : "damaged";
+      if (live?.number !== segment) return "damaged"; // its `Opened` cannot be read
+      return (await this.#isReadableTo(live)) ? found : "damaged-before";
     } catch (error) {
       if (error instanceof UnreachableError) return "unreachable";
       throw error;
@@ -163,4 +163,10 @@ export class SegmentWatch {
       throw error;
     }
   }
+}
+
+function faultText(segment: number, found: Inspection | "damaged-before"): string {
+  return found === "damaged-before"
+    ? `a segment before segment ${segment} is damaged or missing`
+    : `segment ${segment} is ${found}`;
 }
