@@ -3,7 +3,7 @@
 
 import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
-import type { BareEvent, BareTaskSpec, EventOf, ResultDigest } from "../state/event.ts";
+import type { BareEvent, BareTaskSpec, EventOf, GivenUpBatches, ResultDigest } from "../state/event.ts";
 import type { Grant } from "../state/grant.ts";
 import type { HoldBasis, HoldTarget } from "../state/hold.ts";
 import { needsText, valuesText } from "../state/needs.ts";
@@ -124,7 +124,9 @@ function sentence(event: BareEvent): string {
     case "TasksRefused":
       return `${event.count} ${event.count === 1 ? "task" : "tasks"} of ${event.project} refused: ${event.reason.replaceAll("-", " ")}`;
     case "AuditTrimmed":
-      return `the journal now begins at batch ${event.firstIdx}: ${trimReasons[event.reason]}`;
+      return event.givenUp === undefined
+        ? `the journal now begins at batch ${event.firstIdx}: ${trimReasons[event.reason]}`
+        : `the journal was recovered: the earlier ${givenUpText(event.givenUp)} lost, and it begins at batch ${event.firstIdx}`;
     default:
       return unknownEvent(event);
   }
@@ -194,6 +196,11 @@ function turnOf({ project, user }: TurnBases): string {
 
 function scoreOf({ score }: CandidateTerms): string {
   return score.toFixed(2);
+}
+
+export function givenUpText({ from, to }: GivenUpBatches): string {
+  if (to === undefined) return `batches from ${from} on are`;
+  return from === to ? `batch ${from} is` : `batches ${from} to ${to} are`;
 }
 
 const trimReasons = {

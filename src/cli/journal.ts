@@ -73,7 +73,12 @@ async function recover(context: VerbContext, { yes = false }: RecoverFlags): Pro
       const { journal, sealed } = await stopped.openToWrite(segments);
       const id = `recover-${systemRandom.id(4)}`;
       const deps = { id, journal, clock: systemClock, random: systemRandom };
-      await openRecovered(log, { auditFirstIdx, sealed, number }, deps, signal);
+      await openRecovered(
+        log,
+        { auditFirstIdx, lostToIdx: report.lost?.upToIdx, sealed, number },
+        deps,
+        signal,
+      );
     }
     output.datum(report, () => output.asStarted(recoveryText(report, output)));
     return damage === undefined || isRecovered ? exitCodes.ok : exitCodes.journalDamaged;

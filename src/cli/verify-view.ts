@@ -1,6 +1,6 @@
 // The report of `waggle verify`: as a record, and as text for people.
 
-import { describe } from "../audit/describe.ts";
+import { describe, givenUpText } from "../audit/describe.ts";
 import { keyName } from "../audit/signed-head.ts";
 import type { Fault, Gap, Verification } from "../audit/verifying/verify.ts";
 import { counted, formatCount, formatTime, labelled } from "./format.ts";
@@ -52,7 +52,7 @@ export function verificationReport(
 }
 
 export function verificationText(report: VerificationReport, { columns, colors }: Output): string {
-  const { ok, fault, heads, gaps } = report;
+  const { ok, fault, heads, gaps, recoveries } = report;
   const line = (label: string, text: string) => labelled(label, text, columns);
   const verdict = ok
     ? colors.green(`whole: every batch${gaps.length === 0 ? "" : " outside the gap"} is as it was written`)
@@ -61,6 +61,9 @@ export function verificationText(report: VerificationReport, { columns, colors }
     line("journal", journalText(report)),
     line("checked", checkedText(report)),
     ...gaps.map((gap) => line("gap", gapText(gap))),
+    ...recoveries.map(({ idx, ...givenUp }) =>
+      line("recovered", `by batch ${formatCount(idx)}: the earlier ${givenUpText(givenUp)} lost`),
+    ),
     ...(heads === undefined ? [] : [line("heads", headsText(heads))]),
     line("verdict", verdict),
     ...(fault === undefined ? [] : faultLines(fault).map(([label, text]) => line(label, text))),

@@ -111,7 +111,11 @@ export function apply(state: SwarmState, event: Event, context: EventContext): v
     case "TasksRefused":
       return;
     case "AuditTrimmed":
-      assert(event.firstIdx > state.auditFirstIdx, "the audit's beginning only moves on");
+      assert(
+        event.firstIdx > state.auditFirstIdx ||
+          (event.givenUp !== undefined && event.firstIdx === state.auditFirstIdx),
+        "the audit's beginning only moves on",
+      );
       assert(event.firstIdx <= context.idx, "batches yet to come are not trimmed");
       state.auditFirstIdx = event.firstIdx;
       return;

@@ -24,6 +24,7 @@ import type { EstimateSource } from "../state/estimate.ts";
 import type {
   BudgetBound,
   Encoding,
+  GivenUpBatches,
   QueueBound,
   RefusalReason,
   ResultDigest,
@@ -231,8 +232,13 @@ export type Command =
       readonly reason: RefusalReason;
       readonly count: number;
     }
-  /** Idempotent: the audit's beginning never moves back. */
-  | { readonly type: "TrimAudit"; readonly firstIdx: BatchIndex; readonly reason: TrimReason }
+  /** The audit's beginning never moves back. Idempotent without `givenUp`. */
+  | {
+      readonly type: "TrimAudit";
+      readonly firstIdx: BatchIndex;
+      readonly reason: TrimReason;
+      readonly givenUp?: GivenUpBatches;
+    }
   | SettingsCommand;
 
 /** An operator's settings. */

@@ -119,8 +119,9 @@ function decided(event: Event): Decision {
 }
 
 function decideTrim(state: SwarmState, command: Extract<Command, { type: "TrimAudit" }>): Decision {
-  const { firstIdx, reason } = command;
-  return firstIdx > state.auditFirstIdx ? decided({ type: "AuditTrimmed", firstIdx, reason }) : NOTHING;
+  const { firstIdx, givenUp } = command;
+  if (firstIdx <= state.auditFirstIdx && givenUp === undefined) return NOTHING;
+  return decided({ ...command, type: "AuditTrimmed" });
 }
 
 function decideSubmit(

@@ -489,7 +489,19 @@ export type Event =
     }
   // the journal itself
   /** Batches before `firstIdx` can no longer be read: they are deleted once this event is committed, or are lost. */
-  | { readonly type: "AuditTrimmed"; readonly firstIdx: BatchIndex; readonly reason: TrimReason };
+  | {
+      readonly type: "AuditTrimmed";
+      readonly firstIdx: BatchIndex;
+      readonly reason: TrimReason;
+      /** Batches of earlier terms that an operator gave up: the log continues before them. */
+      readonly givenUp?: GivenUpBatches;
+    };
+
+/** The first and the last of adjacent batches; `to` is undefined if no readable record names a later batch. */
+export interface GivenUpBatches {
+  readonly from: BatchIndex;
+  readonly to?: BatchIndex;
+}
 
 /**
  * Why batches can no longer be read.

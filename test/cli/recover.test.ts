@@ -62,6 +62,22 @@ describe("a journal in files", () => {
     await writeFile(path, bytes);
   }
 
+  /** Checks that audits read the recovered journal to its end, and find the record of the recovery. */
+  async function expectWhole(from: number, to: number | undefined): Promise<void> {
+    const shell = aShell({ cwd: tmpdir(), env: env() });
+    const verified = await runIn(shell, "verify", "--json");
+    expect(JSON.parse(verified.stdout)).toMatchObject({
+      ok: true,
+      gaps: [],
+      recoveries: [{ idx: from, from, to }],
+    });
+    expect(await runIn(shell, "replay")).toMatchObject({ code: 0, stdout: expect.stringContaining("exact") });
+    const { code, stdout } = await runIn(shell, "export");
+    expect(code).toBe(0);
+    const trimmed = { type: "AuditTrimmed", firstIdx: 1, reason: "lost", givenUp: { from, to } };
+    expect(stdout).toContain(JSON.stringify(trimmed));
+  }
+
   /** Checks that a coordinator leads with the remaining tasks. */
   async function leadsWith(tasks: readonly string[], newest: readonly number[]): Promise<void> {
     await inFiles(async (journal) => {
@@ -115,6 +131,7 @@ describe("a journal in files", () => {
     expect(code).toBe(0);
     expect(report.openedSegment).toBe(4);
     await leadsWith(["t1-0", "t1-1", "t1-2", "t2-0"], [4, 5]);
+    await expectWhole((report.last?.idx ?? 0) + 1, report.lost?.upToIdx);
     expect(await recover(env())).toMatchObject({ code: 0, report: { audit: { firstIdx: 1 } } });
     const after = await runIn(aShell({ cwd: tmpdir(), env: env() }), "doctor");
     expect(after.stdout).toMatch(/^warn +journal .*record \d+ of segment 2 cannot be read/m);

@@ -28,7 +28,7 @@ import {
 import { type LiveSegment, Replay, UnfitBatchError, type Verdict } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { Slices } from "../../slices.ts";
-import type { Event } from "../../state/event.ts";
+import type { Event, GivenUpBatches } from "../../state/event.ts";
 import type { SwarmState } from "../../state/state.ts";
 import { type Difference, differencesOf } from "./difference.ts";
 import { LineDigest } from "./line-digest.ts";
@@ -65,6 +65,11 @@ export interface Gap {
   readonly text?: string;
 }
 
+export interface Recovered extends GivenUpBatches {
+  /** The batch that records the recovery. */
+  readonly idx: number;
+}
+
 export interface Verification {
   /** Identity of the journal. */
   readonly journal: string;
@@ -85,6 +90,8 @@ export interface Verification {
   /** Records that no coordinator of the journal wrote. Readers skip them. */
   readonly foreign: number;
   readonly gaps: readonly Gap[];
+  /** Recoveries by an operator, who gave up later batches. No fault: the log continues before them. */
+  readonly recoveries: readonly Recovered[];
   /** Undefined if the journal is as it was written, beside the gaps. */
   readonly fault: Fault | undefined;
 }
@@ -151,6 +158,7 @@ class Verifier {
   /** Met before the log was read anew from a base. */
   #foreignBefore = 0;
   readonly #gaps: { from: number; to: number; fault?: Fault }[] = [];
+  readonly #recoveries: Recovered[] = [];
   /** By the next segment of the path: the segment before cannot be entered. */
   readonly #unenteredBefore = new Map<number, Fault>();
   /** Until the log continues in a later segment. */
@@ -188,6 +196,7 @@ class Verifier {
       basesCompared: this.#basesCompared,
       basesTaken: this.#basesTaken,
       foreign: this.#foreignBefore + (foreign?.count ?? 0),
+      recoveries: this.#recoveries,
       gaps: gaps.map(({ fault: { text } = {}, ...gap }) => ({
         ...gap,
         ...(text === undefined ? {} : { text }),
@@ -498,6 +507,9 @@ class Verifier {
     this.#batches += 1;
     this.#events += batch.events.length;
     this.#last = { batch, segment, position };
+    for (const event of batch.events)
+      if (event.type === "AuditTrimmed" && event.givenUp !== undefined)
+        this.#recoveries.push({ idx: batch.idx, ...event.givenUp });
     this.#deps.onBatch?.(batch, hash);
   }
 

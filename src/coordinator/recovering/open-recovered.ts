@@ -4,7 +4,8 @@
 //
 //   seal all segments ─ claim ─ base ─ read it back ─ open ─ one batch ─ Closing, so that any coordinator may lead
 //
-// The batch begins the term, so that the audit names the recovery, and trims the audit where earlier batches are lost.
+// The batch begins the term and names the lost batches, so that the audit shows the recovery (`AuditTrimmed`). The
+// audit keeps the earlier batches that can be read.
 
 import type { Clock, Random } from "../../clock.ts";
 import { Turn } from "../../core/step.ts";
@@ -28,6 +29,8 @@ export interface RecoveryDeps {
 export interface Recovery {
   /** First batch of the readable stretch up to the last good batch. */
   readonly auditFirstIdx: number;
+  /** The last batch that a readable record names behind the last good batch. Undefined without such a record. */
+  readonly lostToIdx: number | undefined;
   /** Existing segments: after the seal they take no more records. */
   readonly sealed: readonly number[];
   /** Of the segment to open: above all numbers ever listed. */
@@ -39,7 +42,7 @@ export interface Recovery {
  *  claimed the number; WaggleError WAGGLE_JOURNAL_FULL; the signal's reason */
 export async function openRecovered(
   log: Replay,
-  { auditFirstIdx, sealed, number }: Recovery,
+  { auditFirstIdx, lostToIdx, sealed, number }: Recovery,
   { id, journal, clock, random }: RecoveryDeps,
   signal: AbortSignal,
 ): Promise<void> {
@@ -72,7 +75,9 @@ export async function openRecovered(
   const turn = new Turn(state, at, idx);
   const timeoutMs = state.leaderTimeoutMs || limits.leaderTimeoutMs;
   turn.take({ type: "StartTerm", term, leader: id, opened: hashOf(openedBytes), timeoutMs });
-  turn.take({ type: "TrimAudit", firstIdx: batchIndex(auditFirstIdx), reason: "lost" });
+  const firstIdx = batchIndex(auditFirstIdx);
+  const givenUp = lostToIdx === undefined ? { from: idx } : { from: idx, to: batchIndex(lostToIdx) };
+  turn.take({ type: "TrimAudit", firstIdx, reason: "lost", givenUp });
   const header = { journal: opened.journal, session, term, idx, prev: tail.hash, at };
   await writer.put(encodeBatch(header, turn.eventsJson));
   await writer.put(encodeRecord({ kind: "closing", segment: number, session, reason: "handing-over" }));
