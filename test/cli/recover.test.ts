@@ -188,6 +188,7 @@ for (const { path, version } of natsServersFor("recovery of a journal in JetStre
 
       const env = { NATS_URL: server.url };
       const busy = connection.subscribe("waggle.v1.default.project._.query.status"); // like a hanging coordinator
+      await connection.flush(); // the server knows the subscription before the next connection asks
       expect(await recover(env)).toMatchObject({
         code: 5,
         stderr: expect.stringContaining("stop all coordinators"),
