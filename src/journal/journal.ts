@@ -28,9 +28,6 @@ export type AppendOutcome =
 export interface AppendOptions {
   /** The record is the segment's `Opened`: `Segment.opened` finds it without reading the segment. */
   readonly isOpened?: boolean;
-  /** For so long after the send of an acknowledged append no other coordinator seals the segment, ms. Default:
-   *  infinite. */
-  readonly unsealedMs?: number;
 }
 
 /** The end of a segment, as the storage reports it. */

@@ -707,10 +707,13 @@ describe("a leader that takes the lead again", () => {
     expect([taken.kind, asked, store.list()]).toEqual(["stand-by", [held.tail.idx], [1]]);
   });
 
-  it("asks no other coordinator: memory holds all of its segment", async () => {
-    const { held, writing } = await leading();
-    const isMoreHeld = () => expect.fail("it asked");
-    await won(held, depsOf("c1", undefined, { isMoreHeld }), { writing });
+  it("stands by where a successor led, and the successor's segment was lost", async () => {
+    const { held, tail, writing } = await leading();
+    new Rival(store, "other").takeLead(tail);
+    store.loseSegment(3);
+    const isMoreHeld = async () => true;
+    const taken = await taking(held, depsOf("c1", undefined, { isMoreHeld }), { writing });
+    expect([taken.kind, store.list()]).toEqual(["stand-by", [1, 2]]);
   });
 });
 

@@ -29,7 +29,6 @@ let appends: number;
 let prev: string;
 /** At this age an acknowledgement counts as none. */
 let lateMs: number;
-const leaseMs = 2_400;
 
 beforeEach(() => {
   clock = new ManualClock();
@@ -60,7 +59,6 @@ function aWriter(): Writer {
       position: 1,
       clock,
       isLate: (sentMonotonicMs) => clock.monotonicMs() - sentMonotonicMs >= lateMs,
-      leaseMs,
     },
     {
       onCommitted: ({ idx }, { position, sentMonotonicMs }) =>

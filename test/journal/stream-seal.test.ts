@@ -3,7 +3,6 @@
 
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import { ManualClock } from "../support/manual-clock.ts";
 import { bytesOf, fill, filled, linesOf } from "./records.ts";
 import { StreamWorld } from "./stream-world.ts";
 
@@ -68,54 +67,30 @@ it("a segment that lost its end and its seal is known as short at once where one
 });
 
 describe("a seal in the position of a lost record", () => {
-  const unsealedMs = 2_400;
   const late = bytesOf("late");
 
-  /** The store acknowledged `last` records of a writer and lost the newest ones. A rival sealed the rest. */
-  async function sealedAfterLoss({ last, lost }: { readonly last: number; readonly lost: number }) {
-    const clock = new ManualClock();
-    const world = new StreamWorld(clock);
+  /** The store acknowledged `last` records of a writer and lost the newest one. A rival sealed the rest. */
+  async function sealedAfterLoss(last: number) {
+    const world = new StreamWorld();
     const writer = world.open();
     await writer.create(1);
     await fill(writer.segment(1), last);
-    world.stream.loseTail(lost);
+    world.stream.loseTail(1);
     expect(await world.open().segment(1).seal()).toBe(true);
-    expect(world.stream.lastSeq).toBe(last - lost + 1);
-    return { clock, world, segment: writer.segment(1) };
+    expect(world.stream.lastSeq).toBe(last);
+    return { world, segment: writer.segment(1) };
   }
 
-  it("is met by the writer's next append, though its expected position is the seal's", async () => {
-    const { clock, world, segment } = await sealedAfterLoss({ last: 3, lost: 1 });
-    clock.stall(unsealedMs);
-    expect(await segment.append(late, 3, { unsealedMs })).toEqual({ kind: "sealed" });
+  it("ends the segment before the writer's next append, though that was stored at the expected position", async () => {
+    const { world, segment } = await sealedAfterLoss(3);
+    expect(await segment.append(late, 3)).toEqual({ kind: "stored" });
     expect(world.stream.lastSeq).toBe(4); // the record was stored behind the seal
-  });
-
-  it("is met at once by an append at a position that was acknowledged before", async () => {
-    const { segment } = await sealedAfterLoss({ last: 3, lost: 2 });
-    expect(await segment.append(late, 2, { unsealedMs })).toEqual({ kind: "sealed" });
+    expect(await segment.end()).toMatchObject({ position: 2, isSealed: true });
+    expect(await segment.append(late, 4)).toEqual({ kind: "sealed" });
   });
 
   it("is met at once by the record that opens the segment", async () => {
-    const { segment } = await sealedAfterLoss({ last: 1, lost: 1 });
+    const { segment } = await sealedAfterLoss(1);
     expect(await segment.append(late, 1, { isOpened: true })).toEqual({ kind: "sealed" });
-  });
-
-  it("costs a writer no question within the time that no other coordinator seals", async () => {
-    const clock = new ManualClock();
-    const world = new StreamWorld(clock);
-    const journal = world.open();
-    await journal.create(1);
-    await fill(journal.segment(1), 3);
-    const known = world.asked.length;
-    const append = (expected: number) => journal.segment(1).append(late, expected, { unsealedMs });
-    for (const expected of [3, 4]) {
-      clock.stall(unsealedMs - 1);
-      expect(await append(expected)).toEqual({ kind: "stored" });
-    }
-    expect(world.asked.slice(known)).toEqual([]);
-    clock.stall(unsealedMs);
-    expect(await append(5)).toEqual({ kind: "stored" });
-    expect(world.asked.slice(known)).toContain("STREAM.MSG.GET");
   });
 });

@@ -38,7 +38,7 @@ export const rules = [
   "in-order",
   "restart-after-reconnection",
   "late-is-unknown",
-  "ask-for-a-seal",
+  "look-after-silence",
   "outwait-the-leader",
 ] as const;
 
@@ -485,8 +485,9 @@ export class Coordinator {
     return yield* this.#commit();
   }
 
-  /** Rule 8, after a reconnection or a late answer; and every T, for damage that no append meets. */
-  *#look(): Steps<"goes on" | Stop> {
+  /** Rule 8, after a reconnection or a late answer; and every T, for damage that no append meets.
+   *  @param sentAt of an acknowledged append that counts once the look finds the batch */
+  *#look(sentAt?: number): Steps<"goes on" | Stop> {
     this.#epoch = this.#world.epoch();
     this.#inspectedAt = this.#world.now();
     if (!this.#world.has("look-after-reconnection")) return "goes on";
@@ -506,7 +507,7 @@ export class Coordinator {
     const standing = inspect(line, newest.log.line);
     if (standing === "different") return this.#halt("the log continued differently");
     if (standing === "shorter") return "again";
-    return newest.view.length === this.#position ? "goes on" : yield* this.#lookAtPosition();
+    return newest.view.length === this.#position ? "goes on" : yield* this.#lookAtPosition(sentAt);
   }
 
   /** New batches for waiting tasks; an empty batch as a sign of life. */
@@ -550,8 +551,11 @@ export class Coordinator {
         continue;
       }
       const answers = reply.answers;
-      const isLeaseOver = this.#world.now() - this.#sentAt >= FRESH;
-      if (answers[0]?.kind === "stored" && isLeaseOver && (yield* this.#meetsSeal())) return "stand-by";
+      if (answers[0]?.kind === "stored" && this.#world.has("look-after-silence") && !this.#isProven(sentAt)) {
+        const looked = yield* this.#look(sentAt);
+        if (looked !== "goes on") return looked;
+        continue;
+      }
       let stored = 0;
       for (const answer of this.#world.has("in-order") ? answers : answers.slice(-1)) {
         if (
@@ -573,11 +577,10 @@ export class Coordinator {
     return this.#inFlight.length === 0 ? "goes on" : "again";
   }
 
-  /** A seal may have taken the position of a lost record, and the appended batch stands behind the seal. */
-  *#meetsSeal(): Steps<boolean> {
-    if (!this.#world.has("ask-for-a-seal")) return false;
-    const records = yield* this.#read(this.#segment);
-    return records?.slice(0, this.#position).some(({ kind }) => kind === "seal") === true;
+  /** True if an acknowledged append or a look precedes the send by less than 0.8·T. Otherwise a seal may have taken the
+   *  position of a lost record, or a loss may have taken the seal, and the segment may have a successor. */
+  #isProven(sentAt: number): boolean {
+    return sentAt - Math.max(this.#sentAt, this.#inspectedAt) < FRESH;
   }
 
   /** The first `count` in flight are committed. */
@@ -600,15 +603,17 @@ export class Coordinator {
   }
 
   /** Rule 7. */
-  *#lookAtPosition(): Steps<"goes on" | Stop> {
+  *#lookAtPosition(sentAt = this.#sentAt): Steps<"goes on" | Stop> {
     const records = yield* this.#read(this.#segment);
     if (records === undefined || records.length < this.#position) return "again";
     for (const record of records.slice(this.#position)) {
       if (record.kind === "lost") return "again";
       if (record.kind === "seal" && this.#world.has("nothing-behind-a-seal")) return "stand-by";
       const [batch] = this.#inFlight;
-      if (batch !== undefined && isSame(record, batch, this.session)) this.#take(1);
-      else if (record.session !== this.session) this.#position += 1;
+      if (batch !== undefined && isSame(record, batch, this.session)) {
+        this.#sentAt = sentAt;
+        this.#take(1);
+      } else if (record.session !== this.session) this.#position += 1;
       else return "again";
     }
     return "goes on";

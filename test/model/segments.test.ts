@@ -47,7 +47,7 @@ describe("a search finds a broken promise without", () => {
     ["whole-before-deletion", "one", 49],
     ["inspect-each-timeout", "one", 27],
     ["in-order", "three", 38],
-    ["ask-for-a-seal", "remote", 34377],
+    ["look-after-silence", "remote", 34377],
   ])("%s", (rule, store, from) => {
     expect(searchSeeds({ ...inside, store, without: [rule] }, seeds(50, from))).toHaveLength(1);
   });

@@ -99,24 +99,13 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "believes-an-acknowledgement-behind-a-seal",
-    breaks: "The second of two appends in flight counts as committed, though it was stored behind a seal.",
-    file: "src/journal/stream/stream-segment.ts",
-    edits: [
-      {
-        find: "return position - 1 === last.position && ageMs < unsealedMs;",
-        replace: "return ageMs < unsealedMs;",
-      },
-    ],
-  },
-  {
     name: "believes-an-acknowledgement-behind-a-loss",
     breaks: "A paused leader commits a batch behind a seal that took the position of its lost record.",
-    file: "src/journal/stream/stream-segment.ts",
+    file: "src/coordinator/leader/leader-lease.ts",
     edits: [
       {
-        find: "return position - 1 === last.position && ageMs < unsealedMs;",
-        replace: "return position - 1 === last.position && ageMs < Number.POSITIVE_INFINITY;",
+        find: "sentMonotonicMs - seenMonotonicMs >= timing.leaseMs",
+        replace: "sentMonotonicMs < seenMonotonicMs - timing.leaseMs",
       },
     ],
   },

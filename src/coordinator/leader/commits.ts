@@ -104,7 +104,7 @@ export class Commits {
     this.#watch = new SegmentWatch(deps, {
       watched: () => this.#watched,
       onReconnected: () => this.#doubt(),
-      onWhole: () => this.#whole(),
+      onWhole: (startedMonotonicMs) => this.#whole(startedMonotonicMs),
       onSuperseded: () => this.#deposed(),
       onFaulty: (error) => void this.#renew(error),
       onBroken: hooks.onBroken,
@@ -245,7 +245,7 @@ export class Commits {
   }
 
   #startWriter({ number, position }: LiveSegment): Writer {
-    const { session, journal, clock, logger, timing } = this.#deps;
+    const { session, journal, clock, logger } = this.#deps;
     return new Writer(
       {
         session,
@@ -253,7 +253,6 @@ export class Commits {
         position,
         clock,
         isLate: (sentMonotonicMs) => this.#lease.isLate(sentMonotonicMs),
-        leaseMs: timing.leaseMs,
       },
       {
         onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
@@ -307,7 +306,8 @@ export class Commits {
     this.#writer.hold();
   }
 
-  #whole(): void {
+  #whole(startedMonotonicMs: number): void {
+    this.#lease.looked(startedMonotonicMs);
     if (!this.#isDoubted) return;
     this.#isDoubted = false;
     this.#writer.resume();

@@ -6,7 +6,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Timing } from "../timing.ts";
 
 export interface LeaderLeaseDeps {
-  readonly journal: Journal;
+  readonly journal: Pick<Journal, "sharable">;
   readonly clock: Clock;
   readonly timing: Timing;
 }
@@ -14,6 +14,8 @@ export interface LeaderLeaseDeps {
 export class LeaderLease {
   readonly #deps: LeaderLeaseDeps;
   #provenMonotonicMs: number;
+  /** When the last look began that found the segment whole and without a successor. */
+  #lookedMonotonicMs = Number.NEGATIVE_INFINITY;
   /** When a batch was last sent for the first time. */
   #appendedMonotonicMs: number;
 
@@ -40,9 +42,13 @@ export class LeaderLease {
     return this.#isYoung(this.#appendedMonotonicMs);
   }
 
-  /** True if an append is too old: its acknowledgement proves nothing. */
+  /** True if an append is acknowledged too late, or follows 0.8·T without proof: its acknowledgement proves nothing.
+   *  A successor may have sealed the segment meanwhile, and a power loss may have taken the seal. */
   isLate(sentMonotonicMs: number): boolean {
-    return !this.#isYoung(sentMonotonicMs);
+    const { journal, timing } = this.#deps;
+    if (!journal.sharable) return false;
+    const seenMonotonicMs = Math.max(this.#provenMonotonicMs, this.#lookedMonotonicMs);
+    return !this.#isYoung(sentMonotonicMs) || sentMonotonicMs - seenMonotonicMs >= timing.leaseMs;
   }
 
   /** True if the next append is due, before standbys notice silence. */
@@ -56,6 +62,11 @@ export class LeaderLease {
 
   appended(): void {
     this.#appendedMonotonicMs = this.#deps.clock.monotonicMs();
+  }
+
+  /** @param startedMonotonicMs the begin of a look that found the segment whole and without a successor */
+  looked(startedMonotonicMs: number): void {
+    this.#lookedMonotonicMs = startedMonotonicMs;
   }
 
   acknowledged(sentMonotonicMs: number): void {

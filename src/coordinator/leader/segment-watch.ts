@@ -33,8 +33,8 @@ export interface SegmentWatchHooks {
   readonly watched: () => Watched | undefined;
   /** The connection broke: nothing is to be sent or answered until `onWhole`. */
   readonly onReconnected: () => void;
-  /** The segment is whole. */
-  readonly onWhole: () => void;
+  /** The segment is whole, and has no successor. @param startedMonotonicMs the begin of the look */
+  readonly onWhole: (startedMonotonicMs: number) => void;
   /** Another coordinator sealed the segment, opened a newer segment, or claimed the number of a lost segment. */
   readonly onSuperseded: () => void;
   readonly onFaulty: (error: JournalDamagedError) => void;
@@ -103,6 +103,7 @@ export class SegmentWatch {
       const watched = this.#hooks.watched();
       if (watched === undefined) return;
       const interruptions = this.#interruptions;
+      const startedMonotonicMs = clock.monotonicMs();
       const found = await this.#inspect(watched);
       if (signal.aborted) return;
       this.#lookedMonotonicMs = clock.monotonicMs();
@@ -110,7 +111,7 @@ export class SegmentWatch {
       if (interruptions !== this.#interruptions || !isOfNow) continue;
       if (found !== "unreachable") {
         if (found === "superseded") return this.#hooks.onSuperseded();
-        if (found === "same" || found === "longer") return this.#hooks.onWhole();
+        if (found === "same" || found === "longer") return this.#hooks.onWhole(startedMonotonicMs);
         faults += 1;
         if (faults >= this.#faultLooksMin)
           return this.#hooks.onFaulty(

@@ -4,7 +4,8 @@
 // Sent bytes are sent again unchanged.
 //
 //   sent ─ stored  → committed, after all earlier batches
-//        ─ stored, 0.8·T after sending or later → inspect the segment, and send the same bytes again
+//        ─ stored, 0.8·T after sending or later, or sent 0.8·T after the last proof of the lead
+//                  → inspect the segment, and send the same bytes again
 //        ─ unknown → the same bytes again, at the same position
 //        ─ refused → read the position: our bytes → stored
 //        │                              only foreign records, or our own batch in flight → append behind them
@@ -89,10 +90,8 @@ export interface WriterDeps {
   /** Of the segment's last record. */
   readonly position: number;
   readonly clock: Clock;
-  /** Whether an append was sent so long ago that its acknowledgement counts as none. */
+  /** Whether the acknowledgement of an append sent then counts as none. */
   readonly isLate: (sentMonotonicMs: number) => boolean;
-  /** For so long after the send of an acknowledged append no other coordinator seals the segment. */
-  readonly leaseMs: number;
 }
 
 /** What stands where a batch was expected. `suspect`: no record, or a record in a segment without this session's
@@ -172,7 +171,7 @@ export class Writer {
   // --- sending --------------------------------------------------------------------------------------
 
   #send(sent: Sent): void {
-    const { clock, segment, leaseMs: unsealedMs } = this.#deps;
+    const { clock, segment } = this.#deps;
     sent.sentMonotonicMs = clock.monotonicMs();
     sent.firstSentMonotonicMs ??= sent.sentMonotonicMs;
     sent.outcome = undefined;
@@ -180,7 +179,7 @@ export class Writer {
     sent.round += 1;
     const { round } = sent;
     const expected = this.#position + this.#sent.indexOf(sent);
-    void segment.append(sent.batch.bytes, expected, { unsealedMs }).then((outcome) => {
+    void segment.append(sent.batch.bytes, expected).then((outcome) => {
       if (this.#isOver || sent.round !== round) return;
       sent.outcome = outcome;
       void this.#resolve();

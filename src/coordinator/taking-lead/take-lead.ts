@@ -185,15 +185,9 @@ class TakingLead {
     if (isLoss)
       this.#deps.logger.error({ idx: log.tail.idx }, "the journal lost its end; going on from memory");
     this.#held = log;
-    if (!this.#holdsAll(closed) && (await this.#deps.isMoreHeld(log))) return this.#standBy();
+    if (await this.#deps.isMoreHeld(log)) return this.#standBy();
     signal.throwIfAborted();
     return await this.#open({ log, needsBase, closed }, signal);
-  }
-
-  /** Whether no other coordinator can hold more: a leader's own segment was live until this leader sealed it. A lost
-   *  segment proves nothing: a successor may have led, and the storage may have lost the successor's segment too. */
-  #holdsAll({ live }: Closed): boolean {
-    return this.#writing !== undefined && live?.number === this.#writing.segment;
   }
 
   async #lookAgain(signal: AbortSignal): Promise<"again"> {

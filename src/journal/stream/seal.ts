@@ -6,13 +6,12 @@
 // lead the stream later (docs/adr/0025). A seal record has a fixed position among the records, on every replica.
 //
 // A writer usually meets a seal at once: the append expects the position taken by the seal, and is refused. Two kinds
-// of appends are stored after a seal. One is the second of two overlapping appends. The other follows a loss of the
-// last record, if the seal took the lost record's position. So `StreamSegment.append` asks for a seal before it trusts
-// an acknowledgement, unless both hold:
+// of appends are stored after a seal:
 //
-//   - The record directly follows the last record acknowledged to this handle.
-//   - That record was sent less than `AppendOptions.unsealedMs` ago. No other coordinator seals the segment earlier:
-//     a coordinator waits for T without a new record.
+//   - The second of two overlapping appends. It counts only after the first, and the first is refused.
+//   - An append after a loss of the last record, if the seal took the lost record's position. A coordinator seals only
+//     after T without a new record. So a leader looks at the segment before it trusts an acknowledgement after 0.8·T
+//     without one (leader-lease.ts).
 //
 // The record that opens a segment is always checked.
 //

@@ -1,5 +1,5 @@
 // A segment of the journal as a JetStream stream, sealed as in seal.ts. The stream is authoritative. A handle remembers
-// a found seal, and its last acknowledged record: no seal precedes that record.
+// a found seal.
 
 import type { Aborts } from "../../abort.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
@@ -39,19 +39,12 @@ export interface SegmentAccess extends StreamAccess {
   readonly aborts: Aborts;
 }
 
-interface SentRecord {
-  readonly position: number;
-  readonly sentMonotonicMs: number;
-}
-
 const NOTHING = new Uint8Array();
 
 export class StreamSegment implements Segment {
   readonly number: number;
   readonly #access: SegmentAccess;
   readonly #absence: GracePeriod;
-  /** The last record acknowledged to this handle. No seal preceded the record. */
-  #acknowledged: SentRecord = { position: 0, sentMonotonicMs: 0 };
   #sealedAt: number | undefined;
 
   constructor(access: SegmentAccess) {
@@ -83,9 +76,9 @@ export class StreamSegment implements Segment {
   async append(
     bytes: Uint8Array,
     expected: number,
-    { isOpened = false, unsealedMs = Number.POSITIVE_INFINITY }: AppendOptions = {},
+    { isOpened = false }: AppendOptions = {},
   ): Promise<AppendOutcome> {
-    const { closed, wire, room, stream, subjects, clock } = this.#access;
+    const { closed, wire, room, stream, subjects } = this.#access;
     if (closed.aborted) return { kind: "unknown", cause: closedError() };
     if (this.#sealedAt !== undefined) return { kind: "sealed" };
     const { maxPayloadBytes } = wire;
@@ -94,17 +87,15 @@ export class StreamSegment implements Segment {
     const refusal = room.refusal(bytes.length);
     if (refusal !== undefined) return { kind: "full", message: refusal };
     const subject = isOpened ? subjects.segmentOpened(this.number) : subjects.segment(this.number);
-    const sentMonotonicMs = clock.monotonicMs();
     const answer = await this.#publish(subject, bytes, appendHeaders(expected));
     if (answer.kind === "no-responders" && (await this.#isMissing())) return { kind: "missing" };
     if (answer.kind !== "answered")
       return { kind: "unknown", cause: unansweredError(answer, limits.appendTimeoutMs) };
-    const sent = { position: expected + 1, sentMonotonicMs };
-    const outcome = readAppendAnswer(answer.data, { stream, position: sent.position });
+    const position = expected + 1;
+    const outcome = readAppendAnswer(answer.data, { stream, position });
     if (outcome.kind === "stored") room.stored(bytes.length);
-    if (outcome.kind === "stored" && !isOpened && this.#continuesOwn(sent.position, unsealedMs))
-      return this.#stored(sent);
-    return await this.#unlessSealed(outcome, sent);
+    const mayBeSealed = outcome.kind === "refused" || (outcome.kind === "stored" && isOpened);
+    return mayBeSealed ? await this.#unlessSealed(outcome, position) : outcome;
   }
 
   async read(position: number): Promise<SegmentRecord | undefined> {
@@ -162,30 +153,15 @@ export class StreamSegment implements Segment {
     return this.#access.wire.ask(subject, bytes, options);
   }
 
-  /** Whether a stored record follows the last acknowledged record, within the time without another coordinator's seal.
-   *  After that time a seal may stand in the position of a lost record. */
-  #continuesOwn(position: number, unsealedMs: number): boolean {
-    const last = this.#acknowledged;
-    const ageMs = this.#access.clock.monotonicMs() - last.sentMonotonicMs;
-    return position - 1 === last.position && ageMs < unsealedMs;
-  }
-
-  #stored(sent: SentRecord): AppendOutcome {
-    this.#acknowledged = sent;
-    return { kind: "stored" };
-  }
-
   /** `sealed` if the record was stored after the seal, or refused because of the seal. */
-  async #unlessSealed(outcome: AppendOutcome, sent: SentRecord): Promise<AppendOutcome> {
-    if (outcome.kind !== "stored" && outcome.kind !== "refused") return outcome;
+  async #unlessSealed(outcome: AppendOutcome, position: number): Promise<AppendOutcome> {
     try {
       const sealedAt = await this.#seal();
-      if (sealedAt !== undefined && (sealedAt < sent.position || outcome.kind === "refused"))
-        return { kind: "sealed" };
+      const isSealed = sealedAt !== undefined && (sealedAt < position || outcome.kind === "refused");
+      return isSealed ? { kind: "sealed" } : outcome;
     } catch (cause) {
       return { kind: "unknown", cause };
     }
-    return outcome.kind === "stored" ? this.#stored(sent) : outcome;
   }
 
   /** The position of the seal; undefined if the segment is not sealed. @throws UnreachableError */
