@@ -32,7 +32,7 @@ function recoverCommand(program: Program): Command {
     .description(
       "Reads the whole journal and reports the damage, the last good batch, and what is lost. Changes nothing without " +
         "--yes. With --yes it opens the next segment of the journal with the state at the last good batch. It removes " +
-        "nothing. All coordinators of the swarm must be stopped first.",
+        "nothing. All coordinators of the swarm must be stopped before --yes.",
     )
     .option("--yes", "continue from the last good batch; everything after it is lost permanently")
     .addHelpText("after", `${details}${examples}`)
@@ -42,11 +42,11 @@ function recoverCommand(program: Program): Command {
 }
 
 const details = `
-A running coordinator may hold what the journal lost, and continues by itself: this command refuses while one runs.
+A running coordinator may hold what the journal lost, and continues by itself: --yes is refused while one runs.
 Tasks that were submitted after the last good batch are unknown afterwards. Tasks that ended after it run once more.
 
-Exit codes: 0 the journal can be read to its end, or was recovered; 7 the journal is damaged; 5 a coordinator runs; 3 no server can be
-reached; 2 no such journal exists.
+Exit codes: 0 the journal can be read to its end, or was recovered; 7 the journal is damaged; 5 --yes while a coordinator runs; 3 no server can
+be reached; 2 no such journal exists.
 `;
 
 const examples = `
@@ -57,7 +57,7 @@ Examples:
 
 async function recover(context: VerbContext, { yes = false }: RecoverFlags): Promise<ExitCode> {
   const { output, signal, settings } = context;
-  const stopped = await openStoppedJournal(context);
+  const stopped = await openStoppedJournal(context, { writes: yes });
   try {
     const found = await salvage({ journal: stopped.reader, clock: systemClock });
     signal.throwIfAborted();

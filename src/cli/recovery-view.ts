@@ -154,7 +154,7 @@ function auditText({ audit: { firstIdx, firstIdxBefore } }: RecoveryReport): str
 function nextText({ damage, last, openedSegment }: RecoveryReport): string {
   if (openedSegment !== undefined)
     return `segment ${openedSegment} was opened with this state: start the coordinators with \`waggle up\``;
-  if (damage === undefined) return "nothing to recover: start a coordinator with `waggle up`";
+  if (damage === undefined) return "nothing to recover: a coordinator can read the whole journal";
   if (last === undefined) return "restore the storage from a backup: no state can be recovered";
-  return "restore the storage from a backup if you have one; otherwise `waggle journal recover --yes` continues from the last good batch";
+  return "let running coordinators run; if none can continue, restore the storage from a backup, or `waggle journal recover --yes` continues from the last good batch";
 }

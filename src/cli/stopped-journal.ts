@@ -1,5 +1,4 @@
-// The journal of a swarm whose coordinators are stopped: to be read, and then perhaps to be written. Refuses while a
-// coordinator runs.
+// The journal of a swarm: to be read, and then perhaps to be written. Refuses to write while a coordinator runs.
 
 import { rename } from "node:fs/promises";
 import { readRecord } from "../broker/broker-record.ts";
@@ -35,10 +34,14 @@ export interface StoppedJournal {
   close(): Promise<void>;
 }
 
-/** @throws WaggleError WAGGLE_JOURNAL_LOCKED when a coordinator runs, WAGGLE_JOURNAL_SETTINGS; UnreachableError,
+/** @param options whether the journal may be written: then no coordinator may run
+ *  @throws WaggleError WAGGLE_JOURNAL_LOCKED when a coordinator runs, WAGGLE_JOURNAL_SETTINGS; UnreachableError,
  *  BrokerError; UsageError when there is no journal */
-export async function openStoppedJournal(context: VerbContext): Promise<StoppedJournal> {
-  return isInFiles(context) ? await openFolder(context) : await openStreams(context);
+export async function openStoppedJournal(
+  context: VerbContext,
+  options: { readonly writes: boolean },
+): Promise<StoppedJournal> {
+  return isInFiles(context) ? await openFolder(context, options) : await openStreams(context, options);
 }
 
 /** Whether the data folder's broker keeps the journal in files, or nothing else is known. */
@@ -51,7 +54,10 @@ export function isInFiles({ settings }: VerbContext): boolean {
 
 // --- in files ---------------------------------------------------------------------------------------
 
-async function openFolder({ settings }: VerbContext): Promise<StoppedJournal> {
+async function openFolder(
+  { settings }: VerbContext,
+  { writes }: { readonly writes: boolean },
+): Promise<StoppedJournal> {
   const folder = journalFolder(settings);
   if ((await listSegments(folder)) === undefined)
     throw new UsageError(
@@ -61,7 +67,7 @@ async function openFolder({ settings }: VerbContext): Promise<StoppedJournal> {
       },
     );
   const reader = await openFileJournalReader(folder);
-  let lock: { release(): Promise<void> } | undefined = await lockFolder(folder);
+  let lock: { release(): Promise<void> } | undefined = writes ? await lockFolder(folder) : undefined;
   let journal: Journal | undefined;
   const release = async () => {
     await lock?.release();
@@ -94,11 +100,14 @@ async function setAside(folder: string): Promise<void> {
 
 // --- in JetStream -----------------------------------------------------------------------------------
 
-async function openStreams(context: VerbContext): Promise<StoppedJournal> {
+async function openStreams(
+  context: VerbContext,
+  { writes }: { readonly writes: boolean },
+): Promise<StoppedJournal> {
   const { settings, shell } = context;
   const broker = await findBroker({ mode: "find-only", ...settings, env: shell.env });
   const connection = connectionOf(broker, context, "waggle journal recover");
-  await requireNoCoordinator(context, connection);
+  if (writes) await requireNoCoordinator(context, connection);
   const swarm = swarmId(settings.swarm);
   const bytesMax = wantedRoom(settings.retention.bytes);
   const journal = await openNatsJournal({ connection, swarm, bytesMax, signal: context.signal });

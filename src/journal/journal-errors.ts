@@ -16,6 +16,15 @@ const REMEDY =
   "a running coordinator continues in a new segment by itself; if none runs, restore the storage from a backup, or run " +
   "`waggle journal recover`";
 
+/** @param what names the place and the old journal @param removal a clause: how to take the old journal away */
+export function earlierFormError(what: string, removal: string): WaggleError {
+  return new WaggleError(
+    "WAGGLE_JOURNAL_SETTINGS",
+    `${what} holds a journal of an earlier version of waggle, which this version cannot read; finish its tasks with that ` +
+      `version, then ${removal}, or use another swarm name`,
+  );
+}
+
 /** The fault alone, where the remedy is said elsewhere. */
 export function withoutRemedy(message: string): string {
   return message.replace(`; ${REMEDY}`, "");

@@ -156,9 +156,10 @@ describe("a journal in files", () => {
     expect(report).not.toHaveProperty("openedSegment");
   });
 
-  it("refuses while a process writes the journal", async () => {
+  it("reports while a process writes the journal, and refuses to continue it", async () => {
     await inFiles(async () => {
-      const { code, stderr } = await recover(env());
+      expect(await recover(env())).toMatchObject({ code: 0, report: { last: { term: 3 } } });
+      const { code, stderr } = await recover(env(), "--yes");
       expect(code).toBe(5);
       expect(stderr).toContain(`process ${process.pid} writes the journal`);
     });
@@ -189,10 +190,11 @@ for (const { path, version } of natsServersFor("recovery of a journal in JetStre
       const env = { NATS_URL: server.url };
       const busy = connection.subscribe("waggle.v1.default.project._.query.status"); // like a hanging coordinator
       await connection.flush(); // the server knows the subscription before the next connection asks
-      expect(await recover(env)).toMatchObject({
+      expect(await recover(env, "--yes")).toMatchObject({
         code: 5,
         stderr: expect.stringContaining("stop all coordinators"),
       });
+      expect(await recover(env)).toMatchObject({ code: 7, report: { last: { term: 1 } } });
       busy.unsubscribe();
       await connection.flush();
 

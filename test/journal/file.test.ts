@@ -113,7 +113,9 @@ describe("the folder of a file journal", () => {
       for (const open of [() => openFileJournal({ folder }), () => openFileJournalReader(folder)])
         await expect(open()).rejects.toMatchObject({
           code: "WAGGLE_JOURNAL_SETTINGS",
-          message: expect.stringContaining(`(${name}), which this version cannot read; finish its tasks`),
+          message:
+            `${join(folder, name)} holds a journal of an earlier version of waggle, which this version cannot read; ` +
+            "finish its tasks with that version, then move the folder away, or use another swarm name",
         });
       expect(readdirSync(folder)).toEqual([name]);
     },

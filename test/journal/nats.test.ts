@@ -327,7 +327,10 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         });
         for (const call of [() => openNatsJournal(options), () => inspectNatsStreams(options)]) {
           await expect(call()).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_SETTINGS" });
-          await expect(call()).rejects.toThrow(`remove the old journal with \`nats stream rm ${name}\``);
+          await expect(call()).rejects.toThrow(
+            "which this version cannot read; finish its tasks with that version, then remove the old journal with " +
+              `\`nats stream rm ${name}\`, or use another swarm name`,
+          );
         }
         await callApi(connection, `STREAM.DELETE.${name}`);
         await (await openNatsJournal(options)).close();

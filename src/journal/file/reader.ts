@@ -3,9 +3,9 @@
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { JournalDamagedError, WaggleError } from "../../errors.ts";
+import { JournalDamagedError } from "../../errors.ts";
 import type { JournalReader, ReplayOptions, SegmentEnd, SegmentReader, SegmentRecord } from "../journal.ts";
-import { closedError, noSegmentError, shortError } from "../journal-errors.ts";
+import { closedError, earlierFormError, noSegmentError, shortError } from "../journal-errors.ts";
 import { isMissing, openJournalFile, reachingDisk } from "./handle.ts";
 import { SegmentLog } from "./segment-log.ts";
 
@@ -119,11 +119,7 @@ export async function refuseEarlierForm(folder: string): Promise<void> {
   const names = (await reachingDisk(() => readdir(folder).catch(undefinedIfMissing))) ?? [];
   const earlier = names.find((name) => /^journal(?:-\d+)?\.log$/.test(name));
   if (earlier === undefined) return;
-  throw new WaggleError(
-    "WAGGLE_JOURNAL_SETTINGS",
-    `${folder} holds a journal of an earlier version of waggle (${earlier}), which this version cannot read; finish its ` +
-      "tasks with that version, then move the folder away or name another data folder",
-  );
+  throw earlierFormError(join(folder, earlier), "move the folder away");
 }
 
 function undefinedIfMissing(error: unknown): undefined {

@@ -12,6 +12,7 @@ import {
 import type { SwarmId } from "../../ids.ts";
 import { limits } from "../../limits.ts";
 import { swarmPrefix } from "../../protocol/subjects.ts";
+import { earlierFormError } from "../journal-errors.ts";
 import { apiCodes, isStreamMissing, StreamApi, StreamApiError, type StreamReport } from "./api.ts";
 import { Retry } from "./retry.ts";
 import {
@@ -134,11 +135,7 @@ function refuseOldJournal(names: readonly string[], swarm: SwarmId): void {
   const old = [`WAGGLE_${swarm}`, `WAGGLE_${swarm}_SNAP`].filter((name) => names.includes(name));
   if (old.length === 0) return;
   const removals = old.map((name) => `\`nats stream rm ${name}\``).join(" and ");
-  throw new WaggleError(
-    "WAGGLE_JOURNAL_SETTINGS",
-    `the stream ${old[0]} holds a journal of an earlier version, which this version does not read. Use another swarm ` +
-      `name, or remove the old journal with ${removals} to begin a new one`,
-  );
+  throw earlierFormError(`the stream ${old[0]}`, `remove the old journal with ${removals}`);
 }
 
 function requireReplicas({ servers, serverVersion }: StreamWire, replicas: number): void {
