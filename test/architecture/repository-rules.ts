@@ -90,6 +90,47 @@ function untested(file: SourceFile, row: RegExpMatchArray, tree: Tree): Violatio
   ].map((found) => ({ ...place, found }));
 }
 
+const TABLE_ROWS_MAX = 90;
+const CELL_LENGTH_MAX = 200;
+
+const tableRule: Rule = {
+  name: "failure modes fit one reading",
+  why: "Nobody finds a fault in a table that grows with every fault seen, or in a cell as long as a paragraph.",
+  mend: "Make one row of faults with the same effect, and leave details to the tests that the row names.",
+  check: ({ files }) => files.filter(({ path }) => path === "docs/failure-modes.md").flatMap(tooMuch),
+};
+
+function tooMuch({ path, text }: SourceFile): Violation[] {
+  const rows = [...text.matchAll(/^\|(?! *(?:fault|-)).*$/gm)];
+  const long = rows.filter(([row]) => row.split("|").some((cell) => cell.length > CELL_LENGTH_MAX));
+  const found = long.map(({ index }) => ({
+    path,
+    line: lineAt(text, index),
+    found: `a cell of more than ${CELL_LENGTH_MAX} characters`,
+  }));
+  return rows.length <= TABLE_ROWS_MAX ? found : [...found, { path, found: `${rows.length} rows` }];
+}
+
+/** Most lines of folders that one person must be able to read in a day, counted together. */
+const sizes: readonly { readonly folders: readonly string[]; readonly lines: number }[] = [
+  { folders: ["src/coordinator", "src/journal"], lines: 13_500 },
+  { folders: ["src/coordinator", "src/journal", "src/requests", "src/views"], lines: 18_500 },
+];
+
+const sizeRule: Rule = {
+  name: "the coordinator and the journal stay readable in a day",
+  why: "Code for rare faults grew to half of these folders once, and nobody could change them any more.",
+  mend: "Remove a case or merge two parts. A fault in which several faults meet halts the coordinator (docs/fault-model.md).",
+  check: ({ files }) =>
+    sizes.flatMap(({ folders, lines }) => {
+      const inside = files.filter(({ path }) => folders.some((folder) => path.startsWith(`${folder}/`)));
+      const counted = inside.reduce((sum, { text }) => sum + text.split("\n").length - 1, 0);
+      return counted > lines
+        ? [{ path: folders.join(" + "), found: `${counted} lines of at most ${lines}` }]
+        : [];
+    }),
+};
+
 /** A test file, or a folder with tests. */
 function isTest(path: string, { files }: Tree): boolean {
   const folder = `${path.replace(/\/$/, "")}/`;
@@ -254,6 +295,8 @@ export const repositoryRules: readonly Rule[] = [
   linkRule,
   namedFileRule,
   testedRule,
+  tableRule,
+  sizeRule,
   drawnRule,
   alarmRule,
   lockRule,

@@ -300,6 +300,20 @@ const cases: Readonly<Record<string, Case>> = {
       "test/process/a.test.ts": "",
     },
   },
+  "failure modes fit one reading": {
+    wrong: [
+      { "docs/failure-modes.md": "| a | b | c | `test/a.test.ts` |\n".repeat(91) },
+      { "docs/failure-modes.md": `| a | ${"b".repeat(200)} | c |` },
+    ],
+    right: { "docs/failure-modes.md": `| fault | effect |\n|---|---|\n${"| a | b |\n".repeat(90)}` },
+  },
+  "the coordinator and the journal stay readable in a day": {
+    wrong: [
+      { "src/coordinator/a.ts": "\n".repeat(13_000), "src/journal/b.ts": "\n".repeat(501) },
+      { "src/journal/b.ts": "\n".repeat(13_000), "src/requests/c.ts": "\n".repeat(5_501) },
+    ],
+    right: { "src/coordinator/a.ts": "\n".repeat(13_000), "src/audit/b.ts": "\n".repeat(9_000) },
+  },
   "each fault of the simulation has its row": {
     wrong: [
       {
