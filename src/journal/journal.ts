@@ -82,7 +82,8 @@ export interface Segment {
   end(): Promise<SegmentEnd | undefined>;
 
   /** Appends at `expected + 1` or not at all. Never throws: every outcome is a value. Appends may overlap and are sent
-   *  in the order of the calls. */
+   *  in the order of the calls. An append counts only once all earlier appends are stored: a later one may be stored
+   *  behind a seal. */
   append(bytes: Uint8Array, expected: number, options?: AppendOptions): Promise<AppendOutcome>;
 
   /** The record at a position. Undefined if the storage has no record there, or the segment does not exist. Undefined
@@ -104,7 +105,8 @@ export interface Segment {
    *  each only after it lasted `limits.journalGapMs` */
   follow(from: number, signal: AbortSignal): AsyncIterable<SegmentRecord>;
 
-  /** After the first `true` every append is answered `sealed`, and the end does not move. False: the segment does not
+  /** After the first `true` the end does not move, and the append behind it is answered `sealed`. If the storage lost
+   *  the last record, one append in its position may be answered `stored` and never counts. False: the segment does not
    *  exist. Idempotent; a call without an answer may have sealed. @throws UnreachableError */
   seal(): Promise<boolean>;
 }
