@@ -1,6 +1,6 @@
-// Finds the server of a swarm, in order: the server named by the user (flag, NATS_URL, NATS context); the
-// broker of the data folder; a nats-server from the PATH, started for the data folder; the development broker,
-// likewise. Connecting is in transport/nats.ts, stopping in stop-broker.ts.
+// Finds the server of a swarm. First comes the server that the user names (flag, NATS_URL, NATS context), then the
+// broker of the data folder. Without either, a nats-server from the PATH is started for the data folder, or else the
+// development broker. Connecting is in transport/nats.ts, stopping in stop-broker.ts.
 //
 // A data folder keeps its kind of broker, port and secret. Port and secret let agents find the next broker
 // after a loss. The kind is kept because the journal is there, in JetStream or in a file.

@@ -305,7 +305,7 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
 
   /** All agents with their scores at the moment of an assignment; the receipt shows three. Replays the journal up to
    *  the assignment. With access to the journal (its folder or streams) the replay begins at the newest base before
-   *  the assignment; else at the journal's first batch, from coordinators, so that the duration grows with the journal.
+   *  the assignment. Else coordinators send the journal from its first batch on, and the duration grows with it.
    *  @throws as `story`; InvalidValueError when the task did not have the attempt; AuditTrimmedError when no state
    *    from before the assignment can be read */
   replayAssignment(id: string, options?: ReplayOptions): Promise<ReplayedAssignment>;

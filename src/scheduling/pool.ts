@@ -383,8 +383,8 @@ export class Pool implements Ranks {
 }
 
 /**
- * The earliest end of a back-off or hold first; then the longest time since an assignment, so that the agents of a type
- * take turns to probe; then by id.
+ * Orders probes by the end of the back-off or hold, then by the time since the agent's last assignment, then by id.
+ * So the agents of a type take turns to probe.
  */
 export function compareProbes(state: SwarmState, kind: Kind, a: AgentRow, b: AgentRow): number {
   return (

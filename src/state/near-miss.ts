@@ -7,8 +7,8 @@ const EDITS_MAX = 2;
 const PREFIX_LENGTH_MIN = 2;
 
 /**
- * Known names within two edits of the wanted name (ignoring case), which may change half of the longer name at most; or
- * where either is a prefix of the other, from two characters; nearest first. Reads the first `limits.nearMissKindsMax`
+ * Known names near the wanted name, nearest first. A name is near within two edits, ignoring case, that change at most
+ * half of the longer name. Of two characters or more, a prefix is near too. Reads the first `limits.nearMissKindsMax`
  * known names.
  */
 export function nearMisses<Name extends string>(wanted: Name, known: Iterable<Name>): Name[] {

@@ -42,7 +42,7 @@ function sentencesIn({ text, line }: Passage): Sentence[] {
     .replace(/`[^`]*`/g, (span) => span.replace(/[^\n]/g, "_"))
     .replace(/\]\([^)]*\)/g, (link) => link.replace(/[^\n]/g, "_"));
   let from = 0;
-  for (const end of [...plain.matchAll(/[.?!;](?=["”)*_]*\s)|$/g)].map(({ index }) => index + 1)) {
+  for (const end of [...plain.matchAll(/[.?!](?=["”)*_]*\s)|$/g)].map(({ index }) => index + 1)) {
     const part = plain.slice(from, end);
     if (wordsOf(part).length > 0) {
       const before = plain.slice(0, from + part.search(/\S/));

@@ -8,8 +8,8 @@
 // silence. A foreign record is no sign of life. The time to lead:
 //
 // - The leader closed its segment to hand over: at once, unless the leader was this coordinator or names a rival.
-// - The leader is silent, and no leader announces one of these: its journal is full; it leads while this coordinator
-// reads the beginning of its segment; for 2·T, it leads while its segment is unreadable here.
+// - The leader is silent, and no announcement explains the silence. An announcement counts while the journal is full,
+// while this coordinator reads the beginning of the segment, and for 2·T while the segment is unreadable here.
 
 import type { Logger } from "pino";
 import { Aborts } from "../../abort.ts";

@@ -49,9 +49,12 @@ export interface JournalInspection {
   readonly maxPayload: SettingCheck;
 }
 
-/** @throws UnreachableError; ForbiddenError; BrokerError when JetStream is off; InvalidConfigError when the servers
- *  cannot keep so many replicas; WaggleError WAGGLE_JOURNAL_SETTINGS when a stream or the server has wrong settings, or
- *  the journal is one of an earlier version */
+/** @throws UnreachableError
+ *  @throws ForbiddenError
+ *  @throws BrokerError when JetStream is off
+ *  @throws InvalidConfigError when the servers cannot keep so many replicas
+ *  @throws WaggleError WAGGLE_JOURNAL_SETTINGS when a stream or the server has wrong settings, or the journal is of an
+ *  earlier version */
 export async function openStreamJournal(wire: StreamWire, options: OpeningOptions): Promise<StreamJournal> {
   const { segments, maxPayload } = await inspectStreams(wire, options);
   requireSettings("this NATS server", [maxPayload]);
