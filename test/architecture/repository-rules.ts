@@ -119,7 +119,7 @@ const sizes: readonly { readonly folders: readonly string[]; readonly lines: num
 
 const sizeRule: Rule = {
   name: "the coordinator and the journal stay readable in a day",
-  why: "Code for rare faults grew to half of these folders once, and nobody could change them any more.",
+  why: "Code for rare faults grows case by case, until nobody can read these folders or change them.",
   mend: "Remove a case or merge two parts. A fault in which several faults meet halts the coordinator (docs/fault-model.md).",
   check: ({ files }) =>
     sizes.flatMap(({ folders, lines }) => {
