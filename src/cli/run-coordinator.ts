@@ -20,7 +20,7 @@ import { ThreadBaseMaker } from "../coordinator/compacting/thread-base-maker.ts"
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
 import { InvalidConfigError } from "../errors.ts";
 import { swarmId } from "../ids.ts";
-import { openFileJournal, type Recovery } from "../journal/file.ts";
+import { type CutTail, openFileJournal } from "../journal/file.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openNatsJournal } from "../journal/nats.ts";
 import type { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
@@ -183,7 +183,7 @@ async function openJournal(
   return { journal, maker, verifier, recovery: recoveryText(journal.recovered) };
 }
 
-function recoveryText(recovered: readonly Recovery[]): string | undefined {
+function recoveryText(recovered: readonly CutTail[]): string | undefined {
   if (recovered.length === 0) return undefined;
   const cutBytes = recovered.reduce((sum, { cutBytes }) => sum + cutBytes, 0);
   return (

@@ -13,6 +13,7 @@ import { JournalDamagedError, messageOf, UnreachableError, type WaggleError } fr
 import { limits } from "../limits.ts";
 import { Bell } from "./bell.ts";
 import { type FolderLock, lockFolder } from "./file/folder-lock.ts";
+import { GroupWriter, type WriterDeps } from "./file/group-writer.ts";
 import {
   isNoSpace,
   type JournalFile,
@@ -33,7 +34,6 @@ import {
 import { encodeHeader, HEADER_BYTES } from "./file/record.ts";
 import { sizeOf } from "./file/scan.ts";
 import { SegmentLog } from "./file/segment-log.ts";
-import { SegmentWriter, type WriterDeps } from "./file/writer.ts";
 import { readablePositions } from "./follow.ts";
 import type {
   AppendOptions,
@@ -56,7 +56,7 @@ export interface FileJournalOptions {
 }
 
 /** A torn tail that opening cut off. A crash tears no acknowledged record; damage to the last write looks the same. */
-export interface Recovery {
+export interface CutTail {
   readonly segment: number;
   readonly cutBytes: number;
   /** Position of the first record that was cut off. */
@@ -65,7 +65,7 @@ export interface Recovery {
 
 export interface FileJournal extends Journal {
   /** Torn tails that opening cut off, for the log. */
-  readonly recovered: readonly Recovery[];
+  readonly recovered: readonly CutTail[];
 }
 
 const REMEDY =
@@ -101,13 +101,13 @@ async function makeFolder(path: string): Promise<void> {
 interface OpenSegment {
   readonly log: SegmentLog;
   /** Undefined when the segment is sealed. */
-  writer: SegmentWriter | undefined;
+  writer: GroupWriter | undefined;
 }
 
 class OpenFileJournal implements FileJournal {
   readonly sharable = false;
   readonly durability: Durability;
-  readonly recovered: Recovery[] = [];
+  readonly recovered: CutTail[] = [];
   readonly changes = new Bell();
   readonly #folder: string;
   readonly #bytesMax: number;
@@ -165,7 +165,7 @@ class OpenFileJournal implements FileJournal {
       const path = segmentPath(this.#folder, number);
       const file = await this.#createFile(path, number);
       const log = new SegmentLog(number, path, this.#openFile);
-      this.#segments.set(number, { log, writer: new SegmentWriter(log, file, this.#writerDeps) });
+      this.#segments.set(number, { log, writer: new GroupWriter(log, file, this.#writerDeps) });
       this.changes.ring();
     });
   }
@@ -232,7 +232,7 @@ class OpenFileJournal implements FileJournal {
       await file.close();
       throw error;
     }
-    const writer = log.fileEnd.isSealed ? undefined : new SegmentWriter(log, file, this.#writerDeps);
+    const writer = log.fileEnd.isSealed ? undefined : new GroupWriter(log, file, this.#writerDeps);
     if (writer === undefined) await file.close();
     this.#segments.set(number, { log, writer });
   }
@@ -341,7 +341,7 @@ class FileSegment extends FileSegmentReader implements Segment {
     return new UnreachableError(`segment ${this.number} cannot be sealed: ${reason}`);
   }
 
-  #write(write: Parameters<SegmentWriter["write"]>[0]): Promise<AppendOutcome> {
+  #write(write: Parameters<GroupWriter["write"]>[0]): Promise<AppendOutcome> {
     const segment = this.#journal.find(this.number);
     if (segment === undefined) return Promise.resolve({ kind: "missing" });
     return segment.writer?.write(write) ?? Promise.resolve({ kind: "sealed" });

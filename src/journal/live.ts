@@ -2,8 +2,9 @@
 // The log ends in the live segment with the highest number. Each live segment names its predecessor.
 
 import { JournalDamagedError } from "../errors.ts";
+import { claimantOf, recordAt } from "./inspect.ts";
 import type { JournalReader, SegmentReader, SegmentRecord } from "./journal.ts";
-import { decodeRecord, hashOf, type LogRecord } from "./records.ts";
+import { decodeRecord, hashOf } from "./records.ts";
 import type { LiveSegment } from "./replay.ts";
 
 export interface Listing {
@@ -26,20 +27,13 @@ export async function findLive(journal: JournalReader): Promise<Listing> {
 /** Undefined if the segment does not exist or is not live. @throws UnreachableError */
 export async function liveSegment(segment: SegmentReader): Promise<LiveSegment | undefined> {
   const claimant = await claimantOf(segment);
-  const found = await readOr(() => segment.opened(), undefined);
+  const found = await readableOpened(segment);
   const live = found === undefined ? undefined : liveIn(found, segment, claimant);
   if (live !== undefined) return live;
   // The storage may have returned a foreign record as the `Opened`, or not find the `Opened` because records are
   // missing.
   const mayBeOpen = found !== undefined || ((await segment.end())?.missing ?? 0) > 0;
   return mayBeOpen ? await scanForOpened(segment, claimant) : undefined;
-}
-
-/** The session that claimed a segment. Undefined if the first record is missing, unreadable, or not a claim.
- *  @throws UnreachableError */
-export async function claimantOf(segment: SegmentReader): Promise<string | undefined> {
-  const claim = await recordIn(segment, 1);
-  return claim?.kind === "claim" && claim.segment === segment.number ? claim.session : undefined;
 }
 
 /** The chain of segments up to `live`, oldest first. The chain begins with the newest segment that passes `isFirst`, or
@@ -75,16 +69,26 @@ export async function openSegment(segment: SegmentReader): Promise<LiveSegment |
  *  If the claim is unreadable, records of every session count. A segment that begins with a foreign record has no
  *  claimant. @throws UnreachableError */
 export async function lastBatchIdxOf(segment: SegmentReader): Promise<number> {
-  const first = await recordIn(segment, 1);
+  const first = await recordAt(segment, 1);
   if (first !== undefined && first.kind !== "claim") return 0;
   const end = await segment.end();
   for (let position = end?.position ?? 0; position > 0; position -= 1) {
-    const record = await recordIn(segment, position);
+    const record = await recordAt(segment, position);
     if (record === undefined || (first !== undefined && record.session !== first.session)) continue;
     if (record.kind === "batch") return record.idx;
     if (record.kind !== "closing") return 0;
   }
   return 0;
+}
+
+/** Undefined if the storage finds no record marked as `Opened`, or an unreadable one. @throws UnreachableError */
+async function readableOpened(segment: SegmentReader): Promise<SegmentRecord | undefined> {
+  try {
+    return await segment.opened();
+  } catch (error) {
+    if (error instanceof JournalDamagedError) return undefined;
+    throw error;
+  }
 }
 
 async function scanForOpened(
@@ -113,19 +117,4 @@ export function liveIn(
   if (opened?.kind !== "opened" || opened.segment !== number) return undefined;
   if (claimant !== undefined && opened.session !== claimant) return undefined;
   return { number, opened, openedHash: hashOf(bytes), position };
-}
-
-/** Undefined if the record is missing or unreadable. @throws UnreachableError */
-async function recordIn(segment: SegmentReader, position: number): Promise<LogRecord | undefined> {
-  const found = await readOr(() => segment.read(position), undefined);
-  return found === undefined ? undefined : decodeRecord(found.bytes);
-}
-
-async function readOr<Read>(read: () => Promise<Read>, otherwise: Read): Promise<Read> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof JournalDamagedError) return otherwise; // an unreadable record counts as missing
-    throw error;
-  }
 }

@@ -6,11 +6,12 @@ import type { Clock } from "../clock.ts";
 import { JournalDamagedError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Slices } from "../slices.ts";
+import { emptyState } from "../state/state.ts";
 import { readBase } from "./base.ts";
 import { inspect } from "./inspect.ts";
 import type { JournalReader, SegmentRecord } from "./journal.ts";
 import { pathTo } from "./live.ts";
-import { type Batch, type ChainTail, decodeRecord, hashOf } from "./records.ts";
+import { type ChainTail, decodeRecord, hashOf } from "./records.ts";
 import { type LiveSegment, Replay } from "./replay.ts";
 
 export interface LogDeps {
@@ -123,20 +124,18 @@ interface LogEndFound {
 /** The batches of one segment, without folding. */
 async function endOf(live: LiveSegment, journal: JournalReader): Promise<LogEndFound> {
   const { opened, number, position } = live;
-  let tail: { idx: number; hash: string } = opened.tail;
-  const hashByIdx = new Map<number, string>([[tail.idx, tail.hash]]);
-  for (const [back, hash] of opened.recent.toReversed().entries()) hashByIdx.set(tail.idx - back, hash);
+  const end = new Replay({ state: emptyState(), tail: opened.tail });
+  end.enter(live, position);
+  const hashByIdx = new Map<number, string>([[opened.tail.idx, opened.tail.hash]]);
+  for (const [back, hash] of opened.recent.toReversed().entries())
+    hashByIdx.set(opened.tail.idx - back, hash);
   try {
-    for await (const record of journal.segment(number).replay(position + 1)) {
-      const batch = batchOf(record, live);
-      if (batch?.prev !== tail.hash || batch.idx !== tail.idx + 1) continue;
-      tail = { idx: batch.idx, hash: hashOf(record.bytes) };
-      hashByIdx.set(tail.idx, tail.hash);
-    }
-    return { tail, hashByIdx, isCutShort: false };
+    for await (const record of journal.segment(number).replay(position + 1))
+      if (end.pass(record)) hashByIdx.set(end.tail.idx, end.tail.hash);
+    return { tail: end.tail, hashByIdx, isCutShort: false };
   } catch (error) {
     if (!(error instanceof JournalDamagedError)) throw error;
-    return { tail, hashByIdx, isCutShort: true };
+    return { tail: end.tail, hashByIdx, isCutShort: true };
   }
 }
 
@@ -146,13 +145,6 @@ async function hasReadAll(held: Replay, { number }: LiveSegment, journal: Journa
   if (place?.segment !== number) return (place?.segment ?? 0) > number;
   const end = await journal.segment(number).end();
   return end === undefined || end.position <= place.position;
-}
-
-function batchOf({ bytes }: SegmentRecord, { opened }: LiveSegment): Batch | undefined {
-  const record = decodeRecord(bytes);
-  const isOfWriter =
-    record?.kind === "batch" && record.session === opened.session && record.term === opened.term;
-  return isOfWriter ? record : undefined;
 }
 
 /** A base is unreadable or changed since the write. */

@@ -1,13 +1,19 @@
-// Appends the records that open and end a segment, and copied batches. Repeats each append until the record is known
-// to be stored. Not here: the leader's batches; the leader may have two batches in flight.
+// Makes and ends a segment, for every process that leads, prepares or recovers one:
+//
+//   claim ─ base and copied batches, where needed ─ open ─ (the leader's batches) ─ close
+//
+// Repeats each append until the record is known to be stored. Not here: the leader's batches (coordinator/leader/
+// writer.ts), because two of them may be in flight.
 
-import type { Clock } from "../clock.ts";
+import type { Clock, Random } from "../clock.ts";
 import { JournalDamagedError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { pause } from "../pause.ts";
-import type { AppendOptions, AppendOutcome, Segment } from "./journal.ts";
-import { claimantOf } from "./live.ts";
-import { decodeRecord } from "./records.ts";
+import { type BaseRef, verifyBase, writeBase } from "./base.ts";
+import { claimantOf, findAt } from "./inspect.ts";
+import type { AppendOptions, AppendOutcome, Journal, Segment } from "./journal.ts";
+import { type Closing, encodeRecord, hashOf, type Opened } from "./records.ts";
+import type { LiveSegment, Replay } from "./replay.ts";
 
 /** The writer has lost the segment: the segment is sealed, removed, or holds a record of a different session. */
 export class SegmentLostError extends Error {
@@ -32,6 +38,20 @@ export interface SegmentWriterOptions {
   readonly signal: AbortSignal;
 }
 
+/** Length of the random part of a claim. A session may claim a number again, and readers tell the claims apart. */
+const ATTEMPT_CHARACTERS = 12;
+const JOURNAL_CHARACTERS = 16;
+
+/** @returns the identity of a new journal */
+export function newJournalId(random: Pick<Random, "id">): string {
+  return random.id(JOURNAL_CHARACTERS);
+}
+
+/** @returns the random part of a new claim */
+export function newAttempt(random: Pick<Random, "id">): string {
+  return random.id(ATTEMPT_CHARACTERS);
+}
+
 export class SegmentWriter {
   readonly segment: Segment;
   readonly #options: SegmentWriterOptions;
@@ -49,6 +69,50 @@ export class SegmentWriter {
   get position(): number {
     return this.#position;
   }
+
+  // --- the steps of a segment -----------------------------------------------------------------------
+
+  /** Creates the segment and claims it for the writer's session. @param attempt as `newAttempt` @throws as `put` */
+  async claim(journal: Pick<Journal, "create">, attempt: string): Promise<void> {
+    const { number } = this.segment;
+    await journal.create(number);
+    await this.put(encodeRecord({ kind: "claim", segment: number, session: this.#options.session, attempt }));
+  }
+
+  /** Writes a base of the log and reads it back. The log must not change meanwhile.
+   *  @param requireRoom called with the bytes written so far; a thrown error ends the base @throws as `put` */
+  async writeBase(log: Replay, requireRoom?: (bytes: number) => void): Promise<BaseRef> {
+    const { session, clock } = this.#options;
+    let written = 0;
+    const put = (bytes: Uint8Array) => {
+      written += bytes.length;
+      requireRoom?.(written);
+      return this.put(bytes);
+    };
+    const base = await writeBase(log, { session, clock, put });
+    await verifyBase(this.segment, base);
+    return base;
+  }
+
+  /** Makes the segment live: from here on its writer leads. @throws as `put` */
+  async open(opening: Omit<Opened, "kind" | "segment" | "session">): Promise<LiveSegment> {
+    const { number } = this.segment;
+    const opened: Opened = { kind: "opened", segment: number, session: this.#options.session, ...opening };
+    const bytes = encodeRecord(opened);
+    const position = await this.put(bytes, { isOpened: true });
+    return { number, opened, openedHash: hashOf(bytes), position };
+  }
+
+  /** Ends the segment: no record can follow. @throws as `put`; JournalDamagedError if the segment is gone */
+  async close(closing: Pick<Closing, "reason" | "to">): Promise<void> {
+    const { number } = this.segment;
+    await this.put(
+      encodeRecord({ kind: "closing", segment: number, session: this.#options.session, ...closing }),
+    );
+    if (!(await this.segment.seal())) throw new JournalDamagedError(`segment ${number} is gone`);
+  }
+
+  // --- records --------------------------------------------------------------------------------------
 
   /** @returns the record's position. @throws SegmentLostError; JournalDamagedError when the segment lost records;
    *  WaggleError WAGGLE_JOURNAL_FULL; the signal's reason */
@@ -103,42 +167,47 @@ export class SegmentWriter {
 
   async #meetsItself(bytes: Uint8Array): Promise<boolean> {
     const { number } = this.segment;
-    const found = (await this.#found(() => this.segment.read(this.#position + 1)))?.bytes;
-    if (found === undefined)
-      throw new JournalDamagedError(`segment ${number} lost records: it ends before ${this.#position}`);
-    if (Buffer.compare(found, bytes) === 0) return true;
-    const record = decodeRecord(found);
-    const isForeign = record === undefined || record.session !== this.#options.session;
-    if (!isForeign || this.#position === 0)
-      throw new SegmentLostError(
-        number,
-        `position ${this.#position + 1} holds a different record`,
-        record === undefined ? "foreign" : "rival",
-      );
-    await this.requireClaim();
-    this.#position += 1;
-    return false;
+    const { session } = this.#options;
+    const position = this.#position + 1;
+    const found = await this.#unless("nothing", () => findAt(this.segment, { position, bytes, session }));
+    switch (found) {
+      case "itself":
+        return true;
+      case "passed-over":
+        this.#position = position;
+        return false;
+      case "nothing":
+        throw new JournalDamagedError(`segment ${number} lost records: it ends before ${this.#position}`);
+      case "different":
+      case "rival":
+        throw new SegmentLostError(number, `position ${position} holds a different record`, "rival");
+      case "unclaimed":
+        if (position === 1) throw new SegmentLostError(number, "its first record is foreign", "foreign");
+        await this.requireClaim();
+        this.#position = position;
+        return false;
+    }
   }
 
   /** A power loss may take a new segment, and another coordinator may claim its number again.
    *  @throws SegmentLostError if another session claimed the segment; JournalDamagedError without a readable claim */
   async requireClaim(): Promise<void> {
     const { number } = this.segment;
-    const claimant = await this.#found(() => claimantOf(this.segment));
+    const claimant = await this.#unless(undefined, () => claimantOf(this.segment));
     this.#options.signal.throwIfAborted();
     if (claimant === undefined) throw new JournalDamagedError(`segment ${number} lost its claim`);
     if (claimant !== this.#options.session)
       throw new SegmentLostError(number, "another coordinator claimed it", "rival");
   }
 
-  /** Undefined only after `limits.lossLooksMin` reads that found nothing. */
-  async #found<Finding>(read: () => Promise<Finding | undefined>): Promise<Finding | undefined> {
+  /** The server may lag behind: `absent` counts only after `limits.lossLooksMin` looks. */
+  async #unless<Finding>(absent: Finding, look: () => Promise<Finding>): Promise<Finding> {
     const { clock, signal } = this.#options;
     for (let looks = 0; looks < limits.lossLooksMin; looks += 1) {
-      const finding = await read();
-      if (finding !== undefined) return finding;
+      const finding = await look();
+      if (finding !== absent) return finding;
       await pause(clock, limits.appendRetryMs, signal);
     }
-    return undefined;
+    return absent;
   }
 }

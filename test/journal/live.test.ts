@@ -2,8 +2,9 @@
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { JournalDamagedError } from "../../src/errors.ts";
+import { claimantOf } from "../../src/journal/inspect.ts";
 import type { SegmentReader } from "../../src/journal/journal.ts";
-import { claimantOf, findLive, lastBatchIdxOf, liveSegment, pathTo } from "../../src/journal/live.ts";
+import { findLive, lastBatchIdxOf, liveSegment, pathTo } from "../../src/journal/live.ts";
 import { MemoryJournal } from "../../src/journal/memory.ts";
 import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import { Rival } from "../support/stored.ts";

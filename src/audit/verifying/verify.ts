@@ -13,9 +13,10 @@ import type { Clock } from "../../clock.ts";
 import { encodeState } from "../../core/snapshot/encode.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import { baseLines, readBase } from "../../journal/base.ts";
+import { claimantOf } from "../../journal/inspect.ts";
 import type { JournalReader, SegmentRecord } from "../../journal/journal.ts";
 import { withoutRemedy } from "../../journal/journal-errors.ts";
-import { claimantOf, findLive, openSegment } from "../../journal/live.ts";
+import { findLive, openSegment } from "../../journal/live.ts";
 import { isSameTail, recordsOfLog } from "../../journal/log.ts";
 import {
   type Batch,

@@ -12,6 +12,7 @@
 // memory.
 
 import type { Logger } from "pino";
+import { backOffMs } from "../../back-off.ts";
 import type { Clock, Random } from "../../clock.ts";
 import type { Command } from "../../core/command.ts";
 import type { RecordedEvent } from "../../core/step.ts";
@@ -19,6 +20,7 @@ import { JournalDamagedError, messageOf } from "../../errors.ts";
 import type { BatchIndex, Instant } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { LiveSegment } from "../../journal/replay.ts";
+import { newAttempt } from "../../journal/segment-writer.ts";
 import { limits } from "../../limits.ts";
 import type { JournalRoom } from "../journal-room.ts";
 import type { BaseMaker, MadeSegment } from "./make-next-segment.ts";
@@ -64,16 +66,20 @@ export interface CompactionStatus {
 
 /** Making segments, or removing segments: each fails and is tried again by itself. */
 interface Duty {
-  readonly retry: RetryPause;
   /** For the log. */
   readonly failed: string;
   failure: string | undefined;
+  /** In a row. */
+  failures: number;
+  /** End of the pause after the last failure. */
+  pausedUntilMonotonicMs: number;
   /** Damage in a row. */
   damages: number;
 }
 
-/** Of the random part of a claim, in characters. */
-const ATTEMPT_LENGTH = 12;
+const backOff = { pauseMs: limits.baseRetryMs, pauseMsMax: limits.baseRetryMsMax };
+/** Only the leader makes and removes segments: pauses need no spread. */
+const WHOLE_PAUSE = 1;
 
 export class Compaction {
   readonly #deps: CompactionDeps;
@@ -156,9 +162,9 @@ export class Compaction {
     if (this.#isBusy || this.#ending.signal.aborted) return;
     const { room } = this.#deps;
     const isShort = room.isShort || this.#isFull;
-    if (this.#removing.retry.isOver && this.#retention.isDue(isShort))
+    if (this.#mayRun(this.#removing) && this.#retention.isDue(isShort))
       void this.#do(this.#removing, (signal) => this.#remove(at, isShort, signal));
-    else if (!this.#making.retry.isOver || this.#isPaused) return;
+    else if (!this.#mayRun(this.#making) || this.#isPaused) return;
     else if (!this.#isKnown) void this.#do(this.#making, (signal) => this.#find(signal));
     else if (this.#isDue(at)) void this.#do(this.#making, (signal) => this.#make(signal));
   }
@@ -196,7 +202,17 @@ export class Compaction {
   // --- duties ---------------------------------------------------------------------------------------
 
   #duty(failed: string): Duty {
-    return { retry: new RetryPause(this.#deps.clock), failed, failure: undefined, damages: 0 };
+    return {
+      failed,
+      failure: undefined,
+      failures: 0,
+      pausedUntilMonotonicMs: Number.NEGATIVE_INFINITY,
+      damages: 0,
+    };
+  }
+
+  #mayRun({ pausedUntilMonotonicMs }: Duty): boolean {
+    return this.#deps.clock.monotonicMs() >= pausedUntilMonotonicMs;
   }
 
   async #do(duty: Duty, run: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -205,8 +221,8 @@ export class Compaction {
     try {
       await run(signal);
       if (signal.aborted) return;
-      duty.retry.reset();
       duty.failure = undefined;
+      duty.failures = 0;
       duty.damages = 0;
     } catch (error) {
       if (!signal.aborted) this.#failed(duty, error);
@@ -216,7 +232,9 @@ export class Compaction {
   }
 
   #failed(duty: Duty, error: unknown): void {
-    const retryMs = duty.retry.begin();
+    duty.failures += 1;
+    const retryMs = backOffMs(backOff, duty.failures, WHOLE_PAUSE);
+    duty.pausedUntilMonotonicMs = this.#deps.clock.monotonicMs() + retryMs;
     duty.failure = messageOf(error);
     this.#deps.logger.error({ err: error, retryMs }, duty.failed);
     duty.damages = error instanceof JournalDamagedError ? duty.damages + 1 : 0;
@@ -244,7 +262,7 @@ export class Compaction {
     const number = await this.#nextNumber();
     const ledSegment = this.#live.number;
     const { committedIdx } = this.#hooks;
-    const attempt = random.id(ATTEMPT_LENGTH);
+    const attempt = newAttempt(random);
     const order = { number, session, attempt, ledSegment, committedIdx, bytesMax: this.#freeBytes };
     try {
       const made = await maker.make(order, signal);
@@ -277,7 +295,7 @@ export class Compaction {
   async #removeUnfinished(signal: AbortSignal): Promise<void> {
     try {
       const claim = await this.#nextNumber();
-      const attempt = this.#deps.random.id(ATTEMPT_LENGTH);
+      const attempt = newAttempt(this.#deps.random);
       await removeOwnUnfinished(this.#deps, { ledSegment: this.#live.number, claim, attempt }, signal);
     } catch (error) {
       if (!signal.aborted) this.#deps.logger.warn({ err: error }, "a segment without end was left behind");
@@ -288,34 +306,5 @@ export class Compaction {
     const { usage } = this.#deps.room;
     const spacingBytes = baseSpacingBytes(this.#newest, usage);
     await this.#retention.run({ at, isShort, isFull: this.#isFull, spacingBytes }, signal);
-  }
-}
-
-/** A pause after a failure, which doubles with each failure in a row. */
-class RetryPause {
-  readonly #clock: Pick<Clock, "monotonicMs">;
-  #nextMs: number = limits.baseRetryMs;
-  #untilMonotonicMs = Number.NEGATIVE_INFINITY;
-
-  constructor(clock: Pick<Clock, "monotonicMs">) {
-    this.#clock = clock;
-  }
-
-  get isOver(): boolean {
-    return this.#clock.monotonicMs() >= this.#untilMonotonicMs;
-  }
-
-  /** After a failure. @returns the pause that begins, ms: `limits.baseRetryMs` to `limits.baseRetryMsMax` */
-  begin(): number {
-    const pauseMs = this.#nextMs;
-    this.#untilMonotonicMs = this.#clock.monotonicMs() + pauseMs;
-    this.#nextMs = Math.min(pauseMs * 2, limits.baseRetryMsMax);
-    return pauseMs;
-  }
-
-  /** After a success. */
-  reset(): void {
-    this.#untilMonotonicMs = Number.NEGATIVE_INFINITY;
-    this.#nextMs = limits.baseRetryMs;
   }
 }

@@ -8,11 +8,10 @@
 
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, WaggleError } from "../../errors.ts";
-import { type BaseRef, verifyBase, writeBase } from "../../journal/base.ts";
+import type { BaseRef } from "../../journal/base.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { liveSegment } from "../../journal/live.ts";
 import { restore } from "../../journal/log.ts";
-import { encodeRecord } from "../../journal/records.ts";
 import type { LiveSegment, Replay } from "../../journal/replay.ts";
 import { SegmentWriter } from "../../journal/segment-writer.ts";
 import { limits } from "../../limits.ts";
@@ -79,16 +78,8 @@ export async function makeNextSegment(
 
   const segment = journal.segment(number);
   const writer = new SegmentWriter({ segment, session, clock, signal });
-  await journal.create(number);
-  await writer.put(encodeRecord({ kind: "claim", segment: number, session, attempt }));
-  let writtenBytes = 0;
-  const put = (bytes: Uint8Array) => {
-    writtenBytes += bytes.length;
-    requireRoom(writtenBytes, order);
-    return writer.put(bytes);
-  };
-  const base = await writeBase(log, { session, clock, put });
-  await verifyBase(segment, base);
+  await writer.claim(journal, attempt);
+  const base = await writer.writeBase(log, (bytes) => requireRoom(bytes, order));
   await new Copying(log, { ...deps, writer, committed }).run();
   signal.throwIfAborted();
   return { number, position: writer.position, base, copiedIdx: log.tail.idx, copiedHash: log.tail.hash };

@@ -7,9 +7,10 @@
 
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError } from "../../errors.ts";
+import { claimantOf } from "../../journal/inspect.ts";
 import type { Journal, SegmentReader } from "../../journal/journal.ts";
-import { claimantOf } from "../../journal/live.ts";
-import { decodeRecord, encodeRecord } from "../../journal/records.ts";
+
+import { decodeRecord } from "../../journal/records.ts";
 import { SegmentWriter } from "../../journal/segment-writer.ts";
 
 /** Removes the unfinished segments of a leader above its segment. A new claim above them keeps the numbers in use.
@@ -35,9 +36,8 @@ export async function removeOwnUnfinished(
   }
   if (records === own.length) return; // claims alone take no room
   if (journal.sharable) {
-    await journal.create(claim);
     const writer = new SegmentWriter({ segment: journal.segment(claim), session, clock, signal });
-    await writer.put(encodeRecord({ kind: "claim", segment: claim, session, attempt }));
+    await writer.claim(journal, attempt);
   }
   for (const number of own) if (!signal.aborted) await journal.remove(number);
 }

@@ -12,7 +12,7 @@ import type { BaseRef } from "../../journal/base.ts";
 import { inspect } from "../../journal/inspect.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { RecentBatches } from "../../journal/recent-batches.ts";
-import { type ChainTail, encodeRecord, hashOf, type Opened } from "../../journal/records.ts";
+import type { ChainTail, Closing } from "../../journal/records.ts";
 import type { LiveSegment } from "../../journal/replay.ts";
 import { SegmentWriter } from "../../journal/segment-writer.ts";
 
@@ -46,19 +46,16 @@ export interface SegmentChangeDeps {
 /** Ends a segment of this leader. No batch is in flight. @throws as `SegmentWriter.put`, UnreachableError */
 export async function closeSegment(
   left: LeftSegment,
-  closing: { readonly reason: "next-segment" | "handing-over"; readonly to?: string },
+  closing: Pick<Closing, "reason" | "to">,
   { session, journal, clock }: SegmentChangeDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const segment = journal.segment(left.number);
   const writer = new SegmentWriter({ segment, session, position: left.position, clock, signal });
-  const position = await writer.put(
-    encodeRecord({ kind: "closing", segment: left.number, session, ...closing }),
-  );
-  if (!(await segment.seal())) throw new JournalDamagedError(`segment ${left.number} is gone`);
+  await writer.close(closing);
   const { found } = await inspect(segment, { position: left.position, recordHash: left.recordHash });
   if (found !== "longer")
-    throw new JournalDamagedError(`segment ${left.number} is ${found} behind record ${position}`);
+    throw new JournalDamagedError(`segment ${left.number} is ${found} behind record ${writer.position}`);
 }
 
 /** @param tail the last batch of the state, committed · @param term of this leader
@@ -80,7 +77,7 @@ export async function changeSegment(
   deps: SegmentChangeDeps,
   signal: AbortSignal,
 ): Promise<LiveSegment> {
-  const { id, session, recentBatches } = deps;
+  const { id, recentBatches } = deps;
   const { writer, base, copiedIdx, copiedHash } = next;
   const committedHash = recent.at(copiedIdx - tail.idx - 1);
   if (committedHash !== undefined && committedHash !== copiedHash)
@@ -91,19 +88,7 @@ export async function changeSegment(
     if (bytes === undefined) throw new JournalDamagedError(`batch ${idx} is not held for the next segment`);
     await writer.put(bytes);
   }
-  const opened: Opened = {
-    kind: "opened",
-    segment: writer.segment.number,
-    session,
-    journal: tail.journal,
-    term,
-    leader: id,
-    tail,
-    previous: { segment: left.number, idx: tail.idx, hash: tail.hash },
-    base,
-    recent,
-  };
-  const bytes = encodeRecord(opened);
-  const position = await writer.put(bytes, { isOpened: true });
-  return { number: writer.segment.number, opened, openedHash: hashOf(bytes), position };
+  const { journal, idx, hash } = tail;
+  const previous = { segment: left.number, idx, hash };
+  return await writer.open({ journal, term, leader: id, tail, previous, base, recent });
 }

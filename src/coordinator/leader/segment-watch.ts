@@ -5,9 +5,9 @@
 
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
-import { type Inspection, inspect } from "../../journal/inspect.ts";
+import { claimantOf, type Inspection, inspect } from "../../journal/inspect.ts";
 import { type Journal, mayLag } from "../../journal/journal.ts";
-import { claimantOf, findLive, pathTo } from "../../journal/live.ts";
+import { findLive, pathTo } from "../../journal/live.ts";
 import type { LiveSegment } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";

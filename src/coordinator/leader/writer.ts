@@ -23,9 +23,8 @@
 import type { Clock } from "../../clock.ts";
 import { JournalDamagedError, UnreachableError } from "../../errors.ts";
 import type { BatchIndex, Term } from "../../ids.ts";
+import { type Found, findAt } from "../../journal/inspect.ts";
 import type { AppendOutcome, Segment } from "../../journal/journal.ts";
-import { claimantOf } from "../../journal/live.ts";
-import { decodeRecord } from "../../journal/records.ts";
 import { limits } from "../../limits.ts";
 
 /** A batch in flight. */
@@ -93,10 +92,6 @@ export interface WriterDeps {
   /** Whether the acknowledgement of an append sent then counts as none. */
   readonly isLate: (sentMonotonicMs: number) => boolean;
 }
-
-/** What stands where a batch was expected. `suspect`: no record, or a record in a segment without this session's
- *  claim. */
-type Found = "itself" | "passed-over" | "different" | "suspect" | "unreachable";
 
 export class Writer {
   readonly #deps: WriterDeps;
@@ -289,7 +284,9 @@ export class Writer {
         return this.#sendAgain();
       case "different":
         return this.#faulty(`record ${this.#position + 1} is not as it was written`);
-      case "suspect":
+      case "nothing":
+      case "rival":
+      case "unclaimed":
         this.#forget(oldest);
         this.#events.onSuspect();
         return this.#pause(limits.appendRetryMs);
@@ -300,27 +297,15 @@ export class Writer {
   }
 
   /** Reads the position behind the last known record, where the batch was expected. */
-  async #find(batch: PendingBatch): Promise<Found> {
+  async #find({ bytes }: PendingBatch): Promise<Found | "unreachable"> {
     const { segment, session } = this.#deps;
+    const resent = this.pending.map((batch) => batch.bytes);
     try {
-      const found = await segment.read(this.#position + 1);
-      if (found === undefined) return "suspect";
-      if (Buffer.compare(found.bytes, batch.bytes) === 0) return "itself";
-      if (!this.#isPassedOver(found.bytes)) return "different";
-      return (await claimantOf(segment)) === session ? "passed-over" : "suspect";
+      return await findAt(segment, { position: this.#position + 1, bytes, session, resent });
     } catch (error) {
-      if (error instanceof JournalDamagedError) return "suspect";
       if (error instanceof UnreachableError) return "unreachable";
       throw error;
     }
-  }
-
-  /** A foreign record, or a batch in flight that landed behind a foreign record: the log does not continue with it,
-   *  and the batch is sent again. */
-  #isPassedOver(bytes: Uint8Array): boolean {
-    const record = decodeRecord(bytes);
-    if (record === undefined || record.session !== this.#deps.session) return true;
-    return this.#sent.some(({ batch }) => Buffer.compare(batch.bytes, bytes) === 0);
   }
 
   #faulty(what: string): void {

@@ -11,11 +11,10 @@ import type { Clock, Random } from "../../clock.ts";
 import { Turn } from "../../core/step.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import { batchIndex, instant, type Term } from "../../ids.ts";
-import { verifyBase, writeBase } from "../../journal/base.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { encodeBatch, encodeRecord, hashOf, type Opened } from "../../journal/records.ts";
+import { encodeBatch } from "../../journal/records.ts";
 import type { Replay } from "../../journal/replay.ts";
-import { SegmentWriter } from "../../journal/segment-writer.ts";
+import { newAttempt, newJournalId, SegmentWriter } from "../../journal/segment-writer.ts";
 import { limits } from "../../limits.ts";
 
 export interface RecoveryDeps {
@@ -53,33 +52,29 @@ export async function openRecovered(
     if (!(await journal.segment(listed).seal()))
       throw new JournalDamagedError(`segment ${listed} was removed meanwhile: begin again`);
   }
-  const segment = journal.segment(number);
-  const writer = new SegmentWriter({ segment, session, clock, signal });
-  await journal.create(number);
-  await writer.put(encodeRecord({ kind: "claim", segment: number, session, attempt: session }));
-  const put = (bytes: Uint8Array) => writer.put(bytes);
-  const base = tail.idx > 0 ? await writeBase(log, { session, clock, put }) : undefined;
-  if (base !== undefined) await verifyBase(segment, base);
+  const writer = new SegmentWriter({ segment: journal.segment(number), session, clock, signal });
+  await writer.claim(journal, newAttempt(random));
+  const base = tail.idx > 0 ? await writer.writeBase(log) : undefined;
   const term = number as Term;
-  const opened: Opened = {
-    ...{ kind: "opened", segment: number, session, term, leader: id, tail, base },
-    journal: tail.journal || random.id(16),
+  const { opened, openedHash } = await writer.open({
+    journal: tail.journal || newJournalId(random),
+    term,
+    leader: id,
+    tail,
     previous: place === undefined ? undefined : { segment: place.segment, idx: tail.idx, hash: tail.hash },
+    base,
     recent: log.recent.upTo(tail.idx, limits.openedHashesMax),
-  };
-  const openedBytes = encodeRecord(opened);
-  await writer.put(openedBytes, { isOpened: true });
+  });
 
   const idx = batchIndex(tail.idx + 1);
   const at = instant(Math.max(state.at, Math.floor(clock.now())));
   const turn = new Turn(state, at, idx);
   const timeoutMs = state.leaderTimeoutMs || limits.leaderTimeoutMs;
-  turn.take({ type: "StartTerm", term, leader: id, opened: hashOf(openedBytes), timeoutMs });
+  turn.take({ type: "StartTerm", term, leader: id, opened: openedHash, timeoutMs });
   const firstIdx = batchIndex(auditFirstIdx);
   const givenUp = lostToIdx === undefined ? { from: idx } : { from: idx, to: batchIndex(lostToIdx) };
   turn.take({ type: "TrimAudit", firstIdx, reason: "lost", givenUp });
   const header = { journal: opened.journal, session, term, idx, prev: tail.hash, at };
   await writer.put(encodeBatch(header, turn.eventsJson));
-  await writer.put(encodeRecord({ kind: "closing", segment: number, session, reason: "handing-over" }));
-  await segment.seal();
+  await writer.close({ reason: "handing-over" });
 }

@@ -23,20 +23,14 @@ import type { Clock, Random } from "../../clock.ts";
 import { JournalDamagedError, mayAnswerLater } from "../../errors.ts";
 import { GracePeriod } from "../../grace-period.ts";
 import type { Term } from "../../ids.ts";
-import { type BaseRef, verifyBase, writeBase } from "../../journal/base.ts";
+import type { BaseRef } from "../../journal/base.ts";
+import { claimantOf, recordAt } from "../../journal/inspect.ts";
 import { type Journal, mayLag, type Segment } from "../../journal/journal.ts";
-import {
-  claimantOf,
-  findLive,
-  type Listing,
-  lastBatchIdxOf,
-  liveSegment,
-  openSegment,
-} from "../../journal/live.ts";
+import { findLive, type Listing, lastBatchIdxOf, liveSegment, openSegment } from "../../journal/live.ts";
 import { compare, readOn, restore } from "../../journal/log.ts";
-import { decodeRecord, encodeRecord, hashOf, type LogEnd, type Opened } from "../../journal/records.ts";
+import type { LogEnd } from "../../journal/records.ts";
 import { type LiveSegment, Replay, UnfitBatchError } from "../../journal/replay.ts";
-import { SegmentLostError, SegmentWriter } from "../../journal/segment-writer.ts";
+import { newAttempt, newJournalId, SegmentLostError, SegmentWriter } from "../../journal/segment-writer.ts";
 import { limits } from "../../limits.ts";
 import { pause } from "../../pause.ts";
 import type { Timing } from "../timing.ts";
@@ -98,9 +92,6 @@ export async function takeLead(
     if (result !== "again") return result;
   }
 }
-
-/** Of the random part of a claim, in characters. */
-const ATTEMPT_LENGTH = 12;
 
 /** The list, and the closed live segment. */
 interface Closed {
@@ -386,25 +377,14 @@ class TakingLead {
   ): Promise<TakenLead> {
     const { id, session, journal, clock, random } = this.#deps;
     const number = this.#deps.seen.highest + 1;
-    const segment = journal.segment(number);
-    const writer = new SegmentWriter({ segment, session, clock, signal });
-    await journal.create(number);
-    const claim = encodeRecord({
-      kind: "claim",
-      segment: number,
-      session,
-      attempt: random.id(ATTEMPT_LENGTH),
-    });
-    await orAnew(writer.put(claim));
+    const writer = new SegmentWriter({ segment: journal.segment(number), session, clock, signal });
+    await orAnew(writer.claim(journal, newAttempt(random)));
     this.#note([number]);
     if (await this.#hasRival(number, closed.numbers)) return this.#standBy();
-    const base = needsBase && log.tail.idx > 0 ? await this.#writeBase(log, writer) : undefined;
+    const base = needsBase && log.tail.idx > 0 ? await orAnew(writer.writeBase(log)) : undefined;
     signal.throwIfAborted();
-    const opened: Opened = {
-      kind: "opened",
-      segment: number,
-      session,
-      journal: log.tail.journal || random.id(16),
+    const opening = {
+      journal: log.tail.journal || newJournalId(random),
       term: number as Term,
       leader: id,
       tail: log.tail,
@@ -412,19 +392,10 @@ class TakingLead {
       base,
       recent: log.recent.upTo(log.tail.idx, limits.openedHashesMax),
     };
-    const bytes = encodeRecord(opened);
-    const position = await orAnew(writer.put(bytes, { isOpened: true }));
+    const live = await orAnew(writer.open(opening));
     await orAnew(writer.requireClaim());
-    log.enter({ number, opened, openedHash: hashOf(bytes), position }, position);
+    log.enter(live, live.position);
     return { kind: "won", log, sentMonotonicMs: writer.sentMonotonicMs, base };
-  }
-
-  async #writeBase(log: Replay, writer: SegmentWriter): Promise<BaseRef> {
-    const { session, clock } = this.#deps;
-    const put = (bytes: Uint8Array) => writer.put(bytes);
-    const base = await orAnew(writeBase(log, { session, clock, put }));
-    await orAnew(verifyBase(writer.segment, base));
-    return base;
   }
 
   /** Whether a segment appeared since the first list: the claimant used an older list, or this claim. */
@@ -446,12 +417,7 @@ async function isWrittenBy(
   segment: Segment,
   position: number,
 ): Promise<boolean> {
-  const found = await segment.read(position).catch((error: unknown) => {
-    if (error instanceof JournalDamagedError) return undefined;
-    throw error;
-  });
-  const record = found === undefined ? undefined : decodeRecord(found.bytes);
-  return session !== undefined && record?.session === session;
+  return session !== undefined && (await recordAt(segment, position))?.session === session;
 }
 
 function endIn(live: LiveSegment | undefined, log: Replay): LogEnd | undefined {

@@ -1,7 +1,7 @@
 // The end of a seed, after all faults healed and all tasks ended: single failures in sequence, with no other fault. The
 // leader crashes, then an agent with work; the next leader is asked to stop. Then either a leader crashes while a
-// foreign client writes into the journal, or no agent or client can reach the leader. recovery.ts judges how soon the
-// swarm recovers. During the seed, faults strike every few seconds and rarely leave enough time for that.
+// foreign client writes into the journal, or no agent or client can reach the leader. recovery-check.ts judges how
+// soon the swarm recovers. During the seed, faults strike every few seconds and rarely leave enough time for that.
 
 import { connect } from "../../client/connect.ts";
 import { WaggleError } from "../../errors.ts";
@@ -14,7 +14,12 @@ import type { FaultKind } from "./fault.ts";
 import type { Habitat } from "./habitat.ts";
 import type { JournalTruth } from "./journal-truth.ts";
 import { payloadOf } from "./payload.ts";
-import { lostWithinMs, newTermAmongForeignWithinMs, newTermWithinMs, type Recovery } from "./recovery.ts";
+import {
+  lostWithinMs,
+  newTermAmongForeignWithinMs,
+  newTermWithinMs,
+  type RecoveryCheck,
+} from "./recovery-check.ts";
 import { newMachine } from "./session.ts";
 import { kinds } from "./workload.ts";
 
@@ -23,7 +28,7 @@ export interface ProbeDeps {
   readonly truth: JournalTruth;
   readonly coordinators: readonly CoordinatorNode[];
   readonly agents: readonly AgentNode[];
-  readonly recovery: Recovery;
+  readonly recovery: RecoveryCheck;
   readonly random: SeededRandom;
   /** Begin of the time without faults, virtual ms. */
   readonly calmSinceMs: number;

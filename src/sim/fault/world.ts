@@ -16,7 +16,7 @@ import { JournalTruth } from "./journal-truth.ts";
 import { Nemesis, SERVER } from "./nemesis.ts";
 import { Operator } from "./operator.ts";
 import { Probe } from "./probe.ts";
-import { Recovery } from "./recovery.ts";
+import { RecoveryCheck } from "./recovery-check.ts";
 import { SwarmVictims } from "./victims.ts";
 import type { Workload } from "./workload.ts";
 
@@ -58,7 +58,7 @@ export class World {
   readonly #operator: Operator;
   readonly #nemesis: Nemesis;
   readonly #handlers: HandlerWatch;
-  readonly #recovery: Recovery;
+  readonly #recovery: RecoveryCheck;
   readonly #random: SeededRandom;
 
   constructor(options: WorldOptions) {
@@ -70,7 +70,7 @@ export class World {
     this.truth = new JournalTruth(this.habitat);
     this.habitat.onObserved = (observation) => this.truth.noteObserved(observation);
     this.truth.onLapsed = (lapsed, decidedMs) => this.#requireLost(lapsed, decidedMs);
-    this.#recovery = new Recovery({
+    this.#recovery = new RecoveryCheck({
       engine: this.habitat.engine,
       state: () => this.truth.state,
       found: (check, sentence) => this.habitat.found(check, sentence),

@@ -25,7 +25,7 @@ export interface WriterDeps {
   breakDown(path: string, cause: unknown): WaggleError;
 }
 
-export class SegmentWriter {
+export class GroupWriter {
   readonly log: SegmentLog;
   readonly #file: JournalFile;
   readonly #deps: WriterDeps;

@@ -85,7 +85,7 @@ export interface RecoveryDeps {
   readonly note: (occurrence: Occurrence) => void;
 }
 
-export class Recovery {
+export class RecoveryCheck {
   readonly #deps: RecoveryDeps;
   #debts: readonly Debt[] = [];
 

@@ -9,8 +9,8 @@ import {
   newTermAmongForeignWithinMs,
   newTermUnheardWithinMs,
   newTermWithinMs,
-  Recovery,
-} from "../../../src/sim/fault/recovery.ts";
+  RecoveryCheck,
+} from "../../../src/sim/fault/recovery-check.ts";
 import type { SwarmState } from "../../../src/state/state.ts";
 import { TaskMap } from "../../../src/state/task-map.ts";
 import { refOf } from "../../../src/state/task-rows.ts";
@@ -23,7 +23,7 @@ const heardMs = 40_000;
 const ref = refOf(aTask({ id: taskId("t1") }));
 
 let engine: Engine;
-let recovery: Recovery;
+let recovery: RecoveryCheck;
 let state: { term: number; agentById: Map<string, object>; taskById: TaskMap<object> };
 let found: string[];
 let noted: Occurrence[];
@@ -39,7 +39,7 @@ beforeEach(() => {
     taskById: new TaskMap(),
   };
   state.taskById.set(ref, { spec: aTask({ id: taskId("t1") }), attempt: 1, open });
-  recovery = new Recovery({
+  recovery = new RecoveryCheck({
     engine,
     state: () => ({ leader: "c1", leaderTimeoutMs: timeoutMs, ...state }) as unknown as SwarmState,
     found: (check, sentence) => void found.push(`${check}: ${sentence}`),
