@@ -20,7 +20,7 @@ export interface Sizes {
 const kinds: readonly Kind[] = ["a", "b", "c", "d"].map((name) => kind(`kind-${name}`));
 const kindsPerAgent = 2;
 /** Capacity of all agents: enough free capacity for a round of the largest size. */
-const placesMin = 6_400;
+const capacityMin = 6_400;
 const payloadCharacters = 100;
 
 export class LoadedSwarm {
@@ -35,7 +35,7 @@ export class LoadedSwarm {
   constructor(sizes: Sizes) {
     this.#sizes = sizes;
     this.#apply({ type: "TermStarted", term: term(1), leader: "bench", opened: "o1", timeoutMs: 3_000 });
-    const maxConcurrent = Math.max(4, Math.ceil(placesMin / sizes.agents));
+    const maxConcurrent = Math.max(4, Math.ceil(capacityMin / sizes.agents));
     for (let n = 0; n < sizes.agents; n += 1) {
       this.#apply({
         type: "AgentJoined",

@@ -195,7 +195,7 @@ async function losses(load: Load, admin: StreamAdmin): Promise<Pauses> {
 }
 
 /** @returns whether the p95 is within the bound */
-function tell(
+function report(
   { during, before }: Pauses,
   head: {
     readonly what: What;
@@ -247,7 +247,7 @@ async function measure(
     await delay(2 * AROUND_MS);
     const pauses = await pausesOf(what, { load, swarm, changedMs, urls });
     const head = { what, servers, version: binary.version, live, allowed: allowedMs[servers][what] };
-    const isWithin = tell(pauses, head);
+    const isWithin = report(pauses, head);
     await load.stop();
     await swarm.close();
     return isWithin;

@@ -142,7 +142,7 @@ async function main(): Promise<number> {
 
 /** Reports that one running attempt saves up in a calm second and gets in the next, with tolerance at the cut of a
  *  second. */
-const PASSED_ON_MAX = 2.5 * limits.progressPerPlaceMax;
+const PASSED_ON_MAX = 2.5 * limits.progressPerAttemptMax;
 
 /** On a slow machine a ratio hides the cost of a flood; the number of passed reports shows the bound on any machine. */
 function conclude(ratios: readonly number[], passedOnMax: number): number {

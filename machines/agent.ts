@@ -300,16 +300,16 @@ export function agentStanding(snapshot: AgentSnapshot): AgentStanding {
   return { status, saturated: snapshot.hasTag("saturated"), draining };
 }
 
-/** The signals for a change of the attempts in flight; none between the limits. `places`: maximum concurrent attempts
+/** The signals for a change of the attempts in flight; none between the limits. `capacity`: maximum concurrent attempts
  *  of the agent, at least 1. */
 export function loadSignals(change: {
   readonly before: number;
   readonly after: number;
-  readonly places: number;
+  readonly capacity: number;
 }): readonly AgentSignal[] {
-  const { before, after, places } = change;
-  const wasFull = before >= places;
-  const isFull = after >= places;
+  const { before, after, capacity } = change;
+  const wasFull = before >= capacity;
+  const isFull = after >= capacity;
   if (after === 0) return before === 0 ? [] : [{ type: "IDLE" }];
   const signals: AgentSignal[] = [];
   if (before === 0) signals.push({ type: "FIRST_TASK" });

@@ -241,7 +241,7 @@ export const limits = {
   progressMs: 250,
   /** Progress reports per second and running attempt that a leader accepts: the SDK's rate, and as many again for late
    *  timers. */
-  progressPerPlaceMax: 8,
+  progressPerAttemptMax: 8,
   /** Interval at which an attempt's chunks are passed on: readers see 20 steps per second, as smooth as typing. */
   chunksMs: 50,
   /** Bytes of one chunk, as text or base64. */
@@ -253,12 +253,12 @@ export const limits = {
   /** Chunks that a client keeps for the readers of a task: tiny chunks need more memory than their text. */
   keptChunksMax: 65_536,
   /** Messages with chunks per second and running attempt that a leader accepts: the SDK's rate, and as many again. */
-  chunkMessagesPerPlaceMax: 40,
+  chunkMessagesPerAttemptMax: 40,
   /** Messages per second and type that a leader accepts from one agent. A correct agent sends less: one heartbeat per
    *  second; a join or a leave, repeated with growing pauses; two messages of results in flight, each with all waiting
    *  results. */
   agentMessagesMax: { heartbeats: 20, joins: 20, results: 2_000, "slot-requests": 2_000 },
-  /** An agent that goes on sending too much is told of in the log once in a while, not each second. */
+  /** An agent that goes on sending too much is logged once in a while, not each second. */
   agentFloodQuietMs: 60_000,
   /** Pairs of agent and message type whose rate is remembered. */
   agentBucketsMax: 50_000,
@@ -288,7 +288,7 @@ export const limits = {
   endedLogsBytesMax: 4 * 1024 ** 2,
   /** Interval at which an agent's chart, and so its status, follows its load. Each heartbeat tells the load anyway. A
    *  transition costs as much as ten tasks. */
-  loadToldMs: 500,
+  loadReportMs: 500,
   /** An agent's heartbeat is late after this share of its period: then its stand-in sends the heartbeat. The rest of
    *  the leases' time is left for answers. */
   heartbeatLateRatio: 1.25,
@@ -588,7 +588,7 @@ export const limits = {
   /** An event of a stream that is not finished, in characters: the last event repeats the whole answer. */
   eventCharactersMax: 16 * 1024 * 1024,
   /** Holders, and waiters, of a resource in `status`. */
-  slotPartiesShownMax: 16,
+  slotLeasesShownMax: 16,
   /** Ended handles that are remembered, to distinguish a second release from a release of an unknown handle. */
   endedHandlesMax: 65_536,
   /** A month, as of an attempt: whoever would wait longer for a slot says no time-out at all. */

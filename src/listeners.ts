@@ -1,15 +1,15 @@
 // A set of listeners. An event reaches the listeners registered at the start of the delivery.
 
-export class Listeners<Told extends readonly unknown[] = []> {
-  readonly #listeners = new Set<(...told: Told) => void>();
+export class Listeners<Args extends readonly unknown[] = []> {
+  readonly #listeners = new Set<(...args: Args) => void>();
 
   /** @returns a function to remove the listener */
-  add(listener: (...told: Told) => void): () => void {
+  add(listener: (...args: Args) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  tell(...told: Told): void {
-    for (const listener of [...this.#listeners]) listener(...told);
+  notify(...args: Args): void {
+    for (const listener of [...this.#listeners]) listener(...args);
   }
 }

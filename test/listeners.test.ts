@@ -7,12 +7,12 @@ describe("listeners", () => {
   it("are told until they stop, each once", () => {
     const listeners = new Listeners<[number]>();
     const heard: number[] = [];
-    const listener = (told: number) => heard.push(told);
+    const listener = (value: number) => heard.push(value);
     const stop = listeners.add(listener);
     listeners.add(listener);
-    listeners.tell(1);
+    listeners.notify(1);
     stop();
-    listeners.tell(2);
+    listeners.notify(2);
     expect(heard).toEqual([1]);
   });
 
@@ -24,7 +24,7 @@ describe("listeners", () => {
       listeners.add(() => heard.push("third"));
     });
     const stopSecond = listeners.add(() => heard.push("second"));
-    listeners.tell();
+    listeners.notify();
     expect(heard).toEqual(["second"]);
   });
 });

@@ -49,14 +49,14 @@ export class Pace {
   begin(name: string): void {
     this.#at = this.#plan.findIndex((step) => step.name === name);
     this.#share = 0;
-    this.#tell(name);
+    this.#report(name);
   }
 
   /** A round of the present step has ended. */
   ended(round: number, rounds: number): void {
     this.#share = round / rounds;
     const step = this.#plan[this.#at];
-    if (step !== undefined) this.#tell(`${step.name}: round ${round} of ${rounds}`);
+    if (step !== undefined) this.#report(`${step.name}: round ${round} of ${rounds}`);
   }
 
   /** Estimate of the time that the run still takes, without waits for calm. */
@@ -88,7 +88,7 @@ export class Pace {
     return { doneMs, plannedMs: msOf(this.#plan) };
   }
 
-  #tell(what: string): void {
+  #report(what: string): void {
     const minutes = this.leftMs / 60_000;
     const left = minutes < 1 ? "less than a minute" : `about ${Math.round(minutes)} min`;
     this.#say(`${what}; ${left} left`);

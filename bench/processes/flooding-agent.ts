@@ -51,7 +51,7 @@ process.on("message", (said: { readonly ratePerSecond: number; readonly verb: Ve
 readyForParent();
 
 function beat(): void {
-  tell("heartbeat", messages.heartbeat);
+  publishAs("heartbeat", messages.heartbeat);
 }
 
 function flood(): void {
@@ -61,7 +61,7 @@ function flood(): void {
     connection.publish(`${prefix}.agent._.flooding.${verb}`, message, options);
 }
 
-function tell(verb: string, message: object): void {
+function publishAs(verb: string, message: object): void {
   connection.publish(`${prefix}.agent._.flooding.${verb}`, JSON.stringify(message));
 }
 

@@ -38,7 +38,7 @@ export function refusalIn(error: unknown, nowMs: number): Refusal | undefined {
     const named = namedStatus(at);
     if (named !== undefined) {
       const waitMs =
-        refusalOf(named, headersOf(at), nowMs).retryAfterMs ?? toldMs(Reflect.get(at, "message"));
+        refusalOf(named, headersOf(at), nowMs).retryAfterMs ?? retryAfterIn(Reflect.get(at, "message"));
       return { status: named, isNamed: true, ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }) };
     }
     at = errorBehind(at) ?? Reflect.get(at, "error") ?? Reflect.get(at, "response");
@@ -73,9 +73,9 @@ function namedStatus(error: object): number | undefined {
 }
 
 /** Of OpenAI's words: `Rate limit reached for gpt-4o. Please try again in 6m0s.` */
-function toldMs(message: unknown): number | undefined {
-  const [, told] = /\btry again in ((?:\d{1,9}(?:\.\d+)?(?:ms|[smhd]))+)/i.exec(String(message)) ?? [];
-  const waitMs = told === undefined ? undefined : durationMs(told);
+function retryAfterIn(message: unknown): number | undefined {
+  const [, duration] = /\btry again in ((?:\d{1,9}(?:\.\d+)?(?:ms|[smhd]))+)/i.exec(String(message)) ?? [];
+  const waitMs = duration === undefined ? undefined : durationMs(duration);
   return waitMs === undefined ? undefined : Math.min(limits.holdMsMax, Math.ceil(waitMs));
 }
 

@@ -209,7 +209,7 @@ class LinkedAgent implements Agent {
   readonly #session: AgentSession;
   readonly #wire: AgentWire;
   readonly #signal: AbortSignal | undefined;
-  readonly #onAbort = () => this.#session.tell({ type: "stop" });
+  readonly #onAbort = () => this.#session.send({ type: "stop" });
   #status: AgentStatus = "offline";
   #isDraining = false;
   #hasJoined!: () => void;
@@ -224,7 +224,7 @@ class LinkedAgent implements Agent {
       this.#hasClosed = resolve;
     });
     this.joined = this.#untilJoined(options.signal);
-    this.#slots = new Slots({ agent: profile.id, clock, tell: (order) => this.#session.tell(order) });
+    this.#slots = new Slots({ agent: profile.id, clock, send: (order) => this.#session.send(order) });
     this.#runner = new Runner({
       reached: { swarm, servers: wire.transport.servers },
       slots: this.#slots,
@@ -236,7 +236,7 @@ class LinkedAgent implements Agent {
       log,
       agent: profile.id,
       tracing,
-      tell: (order) => this.#session.tell(order),
+      send: (order) => this.#session.send(order),
     });
     const { id, group = NO_GROUP } = profile;
     const subjects = subjectsOf(swarm);
@@ -284,12 +284,12 @@ class LinkedAgent implements Agent {
   }
 
   async drain(): Promise<void> {
-    this.#session.tell({ type: "drain" });
+    this.#session.send({ type: "drain" });
     await this.closed;
   }
 
   async stop(): Promise<void> {
-    this.#session.tell({ type: "stop" });
+    this.#session.send({ type: "stop" });
     await this.closed;
   }
 

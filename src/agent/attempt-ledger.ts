@@ -146,7 +146,7 @@ export class AttemptLedger {
       this.#running += 1;
       arrivals.push({ held, assignment });
     }
-    if (wasEmpty && !this.isEmpty) this.#emptiness.tell(false);
+    if (wasEmpty && !this.isEmpty) this.#emptiness.notify(false);
     return arrivals;
   }
 
@@ -181,7 +181,7 @@ export class AttemptLedger {
     this.end(key);
     this.#heldByKey.delete(key);
     this.#heldByName.remove(held);
-    if (this.isEmpty) this.#emptiness.tell(true);
+    if (this.isEmpty) this.#emptiness.notify(true);
   }
 
   /** @returns true if the number had not arrived before */

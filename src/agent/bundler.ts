@@ -56,7 +56,7 @@ export class Bundler {
   readonly #deps: BundlerDeps;
   readonly #bundleByGroup = new Map<string, GroupBundle>();
   readonly #ticksByMs = new Map<number, Observable<number>>();
-  #places = 0;
+  #agents = 0;
 
   constructor(deps: BundlerDeps) {
     this.#deps = deps;
@@ -66,8 +66,8 @@ export class Bundler {
     const key = `${agent.subjects.prefix} ${agent.group}`;
     const bundle = this.#bundleByGroup.get(key) ?? new GroupBundle(this.#deps, agent);
     this.#bundleByGroup.set(key, bundle);
-    const nth = Math.trunc(this.#places / limits.heartbeatGroupAgents) % limits.heartbeatGroups;
-    this.#places += 1;
+    const nth = Math.trunc(this.#agents / limits.heartbeatGroupAgents) % limits.heartbeatGroups;
+    this.#agents += 1;
     return {
       listen: (onAssign) => bundle.listen(agent.id, onAssign),
       carries: (verb): verb is BundledVerb => bundle.carries(verb),
@@ -180,7 +180,7 @@ class GroupBundle {
     for (const part of parts)
       part.onEnded(() => {
         open -= 1;
-        if (open === 0) ending.tell();
+        if (open === 0) ending.notify();
       });
     try {
       const subject = this.#subjects.agent(this.#group, speaker, verb);

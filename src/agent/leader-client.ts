@@ -103,7 +103,7 @@ export class LeaderClient {
     });
   }
 
-  tell(verb: AgentVerb, message: object): void {
+  publishMessage(verb: AgentVerb, message: object): void {
     this.#transport.publish(this.#subjects.agent(this.#group, this.#agent, verb), encode(message));
   }
 }

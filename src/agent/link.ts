@@ -166,7 +166,7 @@ export type SessionOrder =
 
 /** The agent's end of the link. Notices of the session go to the listener given at construction. */
 export interface SessionLink {
-  tell(order: SessionOrder): void;
+  send(order: SessionOrder): void;
 }
 
 /** The part of a pino logger that a session needs. A session in a thread passes its lines on. */

@@ -64,14 +64,14 @@ export class ResultOutbox {
   /** A new leader begins: results in flight are sent again at once. */
   sendAgain(): void {
     this.#hurries += 1;
-    this.#hurried.tell();
+    this.#hurried.notify();
   }
 
   /** From now on, sends and reports nothing. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];
-    this.#hurried.tell();
+    this.#hurried.notify();
   }
 
   #pump(): void {

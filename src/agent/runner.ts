@@ -53,7 +53,7 @@ export interface RunnerDeps {
   /** Undefined: no spans. */
   readonly tracing: Tracing | undefined;
   /** Sends ends and progress to the session, with many attempts per message. */
-  readonly tell: (order: SessionOrder) => void;
+  readonly send: (order: SessionOrder) => void;
 }
 
 /** Numbers of attempts by outcome since the agent started; each attempt counts once. */
@@ -83,15 +83,15 @@ export class Runner {
   readonly #counts = { completed: 0, failed: 0, infrastructure: 0, invalid: 0, aborted: 0 };
   #running = 0;
   #willStart = false;
-  #willTell = false;
+  #willSend = false;
   #ends: AttemptEnd[] = [];
   #idle: (() => void)[] = [];
 
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
-    this.#progress = new ProgressBuffer(deps.clock, (reports) => deps.tell({ type: "progress", reports }));
-    this.#chunks = new ChunkBuffer(deps.clock, (emitted) => deps.tell({ type: "chunks", ...emitted }));
-    this.#logs = new LogBuffer(deps.clock, (written) => deps.tell({ type: "log", ...written }));
+    this.#progress = new ProgressBuffer(deps.clock, (reports) => deps.send({ type: "progress", reports }));
+    this.#chunks = new ChunkBuffer(deps.clock, (emitted) => deps.send({ type: "chunks", ...emitted }));
+    this.#logs = new LogBuffer(deps.clock, (written) => deps.send({ type: "log", ...written }));
     this.#shared = {
       progress: this.#progress,
       chunks: this.#chunks,
@@ -120,7 +120,7 @@ export class Runner {
     clock.soon(() => {
       this.#willStart = false;
       this.#startWaiting();
-      this.#tellEnds();
+      this.#sendEnds();
     });
   }
 
@@ -133,7 +133,7 @@ export class Runner {
       else {
         this.#attempts.delete(key);
         this.#report({ key, outcome: "infrastructure", error: whyAborted[reason], tokens: 0 });
-        this.#tellEndsSoon();
+        this.#sendEndsSoon();
       }
     }
     this.#waiting = this.#waiting.filter(({ key }) => this.#attempts.has(key));
@@ -167,8 +167,8 @@ export class Runner {
   #endedLate(end: AttemptEnd): void {
     this.#ended(end);
     this.#startWaiting();
-    if (this.#running > 0) return this.#tellEndsSoon();
-    this.#tellEnds();
+    if (this.#running > 0) return this.#sendEndsSoon();
+    this.#sendEnds();
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
@@ -187,20 +187,20 @@ export class Runner {
   }
 
   /** After the present callbacks: handlers that end together share a message. */
-  #tellEndsSoon(): void {
-    if (this.#willTell) return;
-    this.#willTell = true;
+  #sendEndsSoon(): void {
+    if (this.#willSend) return;
+    this.#willSend = true;
     this.#deps.clock.soon(() => {
-      this.#willTell = false;
-      this.#tellEnds();
+      this.#willSend = false;
+      this.#sendEnds();
     });
   }
 
-  #tellEnds(): void {
+  #sendEnds(): void {
     if (this.#ends.length === 0) return;
     const ends = this.#ends;
     this.#ends = [];
-    this.#deps.tell({ type: "ended", ends });
+    this.#deps.send({ type: "ended", ends });
   }
 }
 
@@ -334,7 +334,7 @@ class Attempt implements RunningAttempt {
     const log = (...values: unknown[]) => {
       const line = lineOf(values);
       this.#shared.logs.write(key, `${line}\n`);
-      this.#tellLogger("info", line);
+      this.#logLine("info", line);
     };
     return Object.assign(log, { write });
   }
@@ -344,7 +344,7 @@ class Attempt implements RunningAttempt {
     const before = this.#tokens ?? 0;
     this.#tokens = before + count;
     if (before <= most && this.#tokens > most)
-      this.#tellLogger("warn", `${this.#tokens} tokens were reported; at most ${most} count per attempt`);
+      this.#logLine("warn", `${this.#tokens} tokens were reported; at most ${most} count per attempt`);
   }
 
   abort(reason: AbortReason | "timeout"): void {
@@ -421,7 +421,7 @@ class Attempt implements RunningAttempt {
     this.#hasEnded = true;
     const forgotten = this.#slots?.end(verdict);
     if (forgotten !== undefined && forgotten.length > 0)
-      this.#tellLogger("warn", "the handler ended without releasing all its slots; releasing them", {
+      this.#logLine("warn", "the handler ended without releasing all its slots; releasing them", {
         resources: forgotten,
       });
     const { outcome, result, encoding, error, hold } = verdict;
@@ -438,12 +438,12 @@ class Attempt implements RunningAttempt {
     const outcome = this.#classOf(error);
     const end = { outcome, error: this.#explain(error, wordsOf), hold: this.#holdOf(outcome, error) };
     if (end.outcome !== "aborted")
-      this.#shared.failures.note((fields) => this.#tellLogger("warn", failureText(end), fields));
+      this.#shared.failures.note((fields) => this.#logLine("warn", failureText(end), fields));
     return this.#deps.reportsErrorText ? end : { ...end, error: this.#explain(error, classAndCodeOf) };
   }
 
   /** The logger is user code as well, and may throw. */
-  #tellLogger(level: "info" | "warn", text: string, fields: object = {}): void {
+  #logLine(level: "info" | "warn", text: string, fields: object = {}): void {
     try {
       this.logger[level](fields, text);
     } catch {
@@ -460,7 +460,7 @@ class Attempt implements RunningAttempt {
       if (wrongHold !== undefined) {
         const { code, field } = wrongHold;
         const sentence = `no hold is asked for: ${wrongHold.message}`;
-        this.#tellLogger("warn", sentence, { code, field });
+        this.#logLine("warn", sentence, { code, field });
         // An agent without a logger is silent.
         this.#shared.logs.write(this.#order.key, `${sentence}\n`);
       }
@@ -540,13 +540,13 @@ class FailureNotices {
     this.#clock = clock;
   }
 
-  note(tell: (fields: { readonly failedSinceLastNotice?: number }) => void): void {
+  note(log: (fields: { readonly failedSinceLastNotice?: number }) => void): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs < this.#nextMs) {
       this.#unsaid += 1;
       return;
     }
-    tell(this.#unsaid === 0 ? {} : { failedSinceLastNotice: this.#unsaid + 1 });
+    log(this.#unsaid === 0 ? {} : { failedSinceLastNotice: this.#unsaid + 1 });
     this.#nextMs = nowMs + limits.failureNoticeMs;
     this.#unsaid = 0;
   }

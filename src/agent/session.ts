@@ -139,7 +139,7 @@ export class AgentSession implements SessionLink {
   #newest: Incarnation | undefined;
   /** Number of running handlers last reported to the chart. */
   #load = 0;
-  #loadToldAt = Number.NEGATIVE_INFINITY;
+  #loadReportedAt = Number.NEGATIVE_INFINITY;
   #cancelLoad: (() => void) | undefined;
   /** Running handlers of earlier incarnations. Each occupies capacity. */
   readonly #lingering = new Set<AttemptKey>();
@@ -225,7 +225,7 @@ export class AgentSession implements SessionLink {
     this.#signal({ type: "START" });
   }
 
-  tell(order: SessionOrder): void {
+  send(order: SessionOrder): void {
     if (this.#chart.getSnapshot().status !== "active") return;
     switch (order.type) {
       case "ended":
@@ -464,8 +464,8 @@ export class AgentSession implements SessionLink {
 
   #heartbeat(): Observable<AgentSignal> {
     const sentAt = this.#deps.clock.monotonicMs();
-    this.#tellLoad();
-    const isDrainTold = this.#isIn("ending");
+    this.#reportLoad();
+    const isDrainReported = this.#isIn("ending");
     const { message, listing } = this.#slate();
     this.#deps.standIn?.noteSent(this.#heartbeatMs);
     return from(this.#leader.ask("heartbeat", message, heartbeatResponseSchema)).pipe(
@@ -475,7 +475,7 @@ export class AgentSession implements SessionLink {
         if (answer.value.termStarts !== undefined) this.#horizon.noteTermStarts(answer.value.termStarts);
         this.#confirm(listing, sentAt);
         this.#obeyDeferred();
-        return isDrainTold ? [{ type: "DRAIN_HEARD" }] : [];
+        return isDrainReported ? [{ type: "DRAIN_HEARD" }] : [];
       }),
     );
   }
@@ -692,7 +692,7 @@ export class AgentSession implements SessionLink {
       const held = this.#current.ledger.find(key);
       if (held?.isRunning !== true) continue;
       const progress: Progress = { incarnation: this.#current.incarnation, ...attemptName(held), ...report };
-      this.#leader.tell("progress", progress);
+      this.#leader.publishMessage("progress", progress);
     }
   }
 
@@ -702,7 +702,8 @@ export class AgentSession implements SessionLink {
     const head = { incarnation: this.#current.incarnation, ...attemptName(held) };
     let next = first;
     for (const fitting of inMessages(chunks, this.#leader.roomBytes / 2)) {
-      if (fitting !== undefined) this.#leader.tell("chunk", { ...head, first: next, chunks: fitting });
+      if (fitting !== undefined)
+        this.#leader.publishMessage("chunk", { ...head, first: next, chunks: fitting });
       next += fitting?.length ?? 1;
     }
   }
@@ -762,26 +763,26 @@ export class AgentSession implements SessionLink {
       this.#deps.notify({ type: "abort", keys: attempts.map(({ key }) => key), reason });
   }
 
-  /** Tells the chart the load now, or when `limits.loadToldMs` have passed: no attempt costs a transition. */
+  /** Tells the chart the load now, or when `limits.loadReportMs` have passed: no attempt costs a transition. */
   #reflectLoad(): void {
     if (this.#cancelLoad !== undefined) return;
     const { clock } = this.#deps;
-    const waitMs = this.#loadToldAt + limits.loadToldMs - clock.monotonicMs();
-    if (waitMs <= 0) return this.#tellLoad();
-    const tell = () => {
+    const waitMs = this.#loadReportedAt + limits.loadReportMs - clock.monotonicMs();
+    if (waitMs <= 0) return this.#reportLoad();
+    const report = () => {
       this.#cancelLoad = undefined;
-      this.#tellLoad();
+      this.#reportLoad();
     };
-    this.#cancelLoad = clock.after(waitMs, tell, { unref: true });
+    this.#cancelLoad = clock.after(waitMs, report, { unref: true });
   }
 
-  #tellLoad(): void {
+  #reportLoad(): void {
     const { maxConcurrent, prefetch = 0 } = this.#deps.profile;
     const { running } = this.#current.ledger;
-    const change = { before: this.#load, after: running, places: maxConcurrent + prefetch };
+    const change = { before: this.#load, after: running, capacity: maxConcurrent + prefetch };
     this.#load = running;
     const signals = loadSignals(change);
-    if (signals.length > 0) this.#loadToldAt = this.#deps.clock.monotonicMs();
+    if (signals.length > 0) this.#loadReportedAt = this.#deps.clock.monotonicMs();
     for (const signal of signals) this.#signal(signal);
   }
 

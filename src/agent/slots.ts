@@ -115,7 +115,7 @@ export interface SlotsDeps {
   /** Id of the agent. */
   readonly agent: string;
   readonly clock: Clock;
-  readonly tell: (order: SessionOrder) => void;
+  readonly send: (order: SessionOrder) => void;
 }
 
 /** An attempt that acquires. */
@@ -192,7 +192,7 @@ export class Slots {
           reject,
         });
         this.#aborts.on(givenUp.signal, () => this.#giveUp(key, givenUp.signal.reason));
-        this.#deps.tell({ type: "acquire", slotLease: order });
+        this.#deps.send({ type: "acquire", slotLease: order });
       });
     } finally {
       givenUp.abort();
@@ -286,7 +286,7 @@ export class Slots {
     const touches =
       idleTimeoutMs === undefined
         ? undefined
-        : new Touches(this.#deps.clock, idleTimeoutMs, () => this.#deps.tell({ type: "touch", key }));
+        : new Touches(this.#deps.clock, idleTimeoutMs, () => this.#deps.send({ type: "touch", key }));
     const slot = new HeldSlot(ticket, { giveBack, refuse }, touches);
     this.#heldByKey.set(key, slot);
     this.#heldByHandle.set(handle, slot);
@@ -298,7 +298,7 @@ export class Slots {
     if (waiting === undefined) return;
     this.#waitingByKey.delete(key);
     waiting.reject(reason);
-    this.#deps.tell({ type: "release", key });
+    this.#deps.send({ type: "release", key });
   }
 
   /** Resolves when the leader has answered, or after the time of a request. */
@@ -311,7 +311,7 @@ export class Slots {
       };
       const cancel = this.#deps.clock.after(limits.requestTimeoutMs, heard, { unref: true });
       this.#releasesByKey.set(key, heard);
-      this.#deps.tell(order);
+      this.#deps.send(order);
     });
   }
 

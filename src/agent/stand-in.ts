@@ -54,12 +54,12 @@ export class StandIn {
   placeFor(subjects: StandInSubjects): StandInPlace {
     this.#agents += 1;
     return new StandInPlace(this.#agents, subjects, {
-      tell: (order) => this.#tell(order),
+      send: (order) => this.#send(order),
       end: (id) => this.#end(id),
     });
   }
 
-  #tell(order: Exclude<StandInOrder, { type: "gone" | "close" }>): void {
+  #send(order: Exclude<StandInOrder, { type: "gone" | "close" }>): void {
     this.#joined.add(order.id);
     this.#thread ??= this.#start();
     this.#thread.postMessage(order);
@@ -90,7 +90,7 @@ export class StandIn {
 }
 
 interface StandInThread {
-  readonly tell: (order: Exclude<StandInOrder, { type: "gone" | "close" }>) => void;
+  readonly send: (order: Exclude<StandInOrder, { type: "gone" | "close" }>) => void;
   readonly end: (id: number) => void;
 }
 
@@ -129,11 +129,11 @@ export class StandInPlace {
   }
 
   log(of: LoggedAttempt, written: WrittenText): void {
-    this.#thread.tell({ type: "log", id: this.#id, of, ...written });
+    this.#thread.send({ type: "log", id: this.#id, of, ...written });
   }
 
   logEnded(key: AttemptKey): void {
-    this.#thread.tell({ type: "log-ended", id: this.#id, key });
+    this.#thread.send({ type: "log-ended", id: this.#id, key });
   }
 
   end(): void {
@@ -150,7 +150,7 @@ export class StandInPlace {
       const { period } = before.pace();
       this.#slate.noteSent(Number(period) / 1_000);
     }
-    this.#thread.tell({ type: "agent", id: this.#id, subjects: this.#subjects, memory });
+    this.#thread.send({ type: "agent", id: this.#id, subjects: this.#subjects, memory });
     return this.#slate;
   }
 }

@@ -39,7 +39,7 @@ export interface AttemptStory {
   /** Tokens charged to budgets; absent until known, and if nothing was reserved or reported. */
   readonly tokensCharged?: number;
   /** The attempt was revoked and still uses capacity of its agent. */
-  readonly holdsPlace?: boolean;
+  readonly holdsCapacity?: boolean;
 }
 
 /** A stretch of time without an agent. */
@@ -88,7 +88,7 @@ export class StoryFold {
 
   /** Whether the current round has ended, so that only a retry can follow. */
   get isOver(): boolean {
-    return this.#line.endedAt !== undefined && !this.#line.attempts.some((attempt) => attempt.holdsPlace);
+    return this.#line.endedAt !== undefined && !this.#line.attempts.some((attempt) => attempt.holdsCapacity);
   }
 
   add(journaled: JournaledEvent<Event>): void {
@@ -163,7 +163,7 @@ export class StoryFold {
         this.#stopLast("expired", at);
         return this.#end("expired", at);
       case "AttemptReleased":
-        this.#change(event.attempt, { holdsPlace: false });
+        this.#change(event.attempt, { holdsCapacity: false });
         return this.#settle(event, event.reason === "agent-gone" ? "lost" : "revoked");
       case "TokensCharged":
         return this.#change(event.attempt, { tokensCharged: event.tokens });
@@ -223,7 +223,7 @@ export class StoryFold {
     const { failure, latencyMs } = event;
     const isRevoked = "revoked" in event && event.revoked === true;
     const ended = { ended: failure.class, error: failure.error, endedAt: at, latencyMs };
-    this.#changeLast({ ...ended, ...(isRevoked ? { holdsPlace: true } : {}) });
+    this.#changeLast({ ...ended, ...(isRevoked ? { holdsCapacity: true } : {}) });
     if (!isRevoked) this.#settle(event, failure.class);
   }
 
@@ -244,6 +244,6 @@ export class StoryFold {
   #stopLast(ended: "cancelled" | "expired", at: number): void {
     const last = this.#line.attempts.at(-1);
     if (last !== undefined && last.endedAt === undefined)
-      this.#changeLast({ ended, endedAt: at, holdsPlace: true });
+      this.#changeLast({ ended, endedAt: at, holdsCapacity: true });
   }
 }

@@ -100,7 +100,7 @@ class BrokerKeeper {
     if (this.#isLooking) return; // the running check schedules the next
     this.#isLooking = true;
     try {
-      this.#tell(await restartBroker(this.#options));
+      this.#report(await restartBroker(this.#options));
     } catch (err) {
       const sentence = `the broker has ended and cannot be started again: ${messageOf(err)}; trying again`;
       this.#options.log.error({ err }, sentence);
@@ -110,7 +110,7 @@ class BrokerKeeper {
     }
   }
 
-  #tell(outcome: RestartOutcome): void {
+  #report(outcome: RestartOutcome): void {
     const { dataFolder, url } = this.#options;
     switch (outcome.kind) {
       case "started":

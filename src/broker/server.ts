@@ -105,7 +105,7 @@ export class DevelopmentBroker implements ConnectionOwner {
     for (const group of receivers.groups) {
       if (this.#deliverToOne(from, group, frame)) isHeard = true;
     }
-    if (!isHeard && frame.replyStart >= 0 && from.wantsNoResponders) this.#tellNobodyHeard(from, frame);
+    if (!isHeard && frame.replyStart >= 0 && from.wantsNoResponders) this.#sendNoResponders(from, frame);
   }
 
   addInterest(interest: Interest<ClientSubscription>): void {
@@ -186,7 +186,7 @@ export class DevelopmentBroker implements ConnectionOwner {
     return false;
   }
 
-  #tellNobodyHeard(from: Connection, { buffer, replyStart, replyEnd }: PublishFrame): void {
+  #sendNoResponders(from: Connection, { buffer, replyStart, replyEnd }: PublishFrame): void {
     const reply = buffer.toString("latin1", replyStart, replyEnd);
     const own = this.#index.match(reply).each.find(({ connection }) => connection === from);
     if (own !== undefined) from.deliverNoResponders(own, reply);

@@ -20,7 +20,7 @@ export function reportActivity(
   { logger, settings }: VerbContext,
 ): () => void {
   const subjects = subjectsOf(swarmId(settings.swarm));
-  const tell = ({ data }: Message) => {
+  const logEvents = ({ data }: Message) => {
     const push = decode(data, eventPushSchema);
     if (!push.ok) return; // of an unknown protocol; the journal has all events
     for (const event of push.value.events as unknown as readonly Event[]) {
@@ -29,7 +29,7 @@ export function reportActivity(
     }
   };
   const subscriptions = [subjects.event("*", "agent", "*"), subjects.event("*", "tasks", "refused")].map(
-    (subject) => transport.subscribe(subject, tell),
+    (subject) => transport.subscribe(subject, logEvents),
   );
 
   let before = "";

@@ -14,17 +14,17 @@ import { openSwarm } from "./connect.ts";
 import type { VerbContext } from "./verb.ts";
 
 /** Whether the leader has the grant; `missing`: why not. */
-export type Told = { readonly ok: true } | { readonly ok: false; readonly missing: string };
+export type Notified = { readonly ok: true } | { readonly ok: false; readonly missing: string };
 
 const LEADER_MS = 3_000;
 
 /** Bounds a group as its credential says. Without bounds the group is declared, and may do anything. */
-export async function tellGrant(
+export async function sendGrant(
   context: VerbContext,
   folder: AuthFolder,
   { group = "", grant }: Credential,
-): Promise<Told> {
-  return await tell(
+): Promise<Notified> {
+  return await notifyLeader(
     context,
     folder,
     async (swarm) => void (await swarm.setGrant(group, grant ?? {}, { timeoutMs: LEADER_MS })),
@@ -32,12 +32,12 @@ export async function tellGrant(
 }
 
 /** No agent of the group may join any more: sessions end, and their attempts and slots are taken back at once. */
-export async function tellRevoked(
+export async function sendRevoked(
   context: VerbContext,
   folder: AuthFolder,
   { group = "" }: Credential,
-): Promise<Told> {
-  return await tell(
+): Promise<Notified> {
+  return await notifyLeader(
     context,
     folder,
     async (swarm) => void (await swarm.setGrant(group, { maxConcurrent: 0 }, { timeoutMs: LEADER_MS })),
@@ -46,17 +46,17 @@ export async function tellRevoked(
 
 /** Names the users of every project that the holder of a credential asks about, as the roster has them.
  *  @returns undefined if the holder asks about no project */
-export async function tellUsers(
+export async function sendUsers(
   context: VerbContext,
   folder: AuthFolder,
   { role, project: only }: Credential,
-): Promise<Told | undefined> {
+): Promise<Notified | undefined> {
   const roster = swarmIn(readRoster(folder), context.settings.swarm);
   const declared = declarationsOf(roster, systemClock.now()).projects;
   const every = asksAboutAll.has(role) ? Object.keys(declared) : [];
   const projects = only === undefined ? every : [only];
   if (projects.length === 0) return undefined;
-  return await tell(context, folder, async (swarm) => {
+  return await notifyLeader(context, folder, async (swarm) => {
     for (const project of projects) {
       const users = declared[project]?.inboxUsers ?? [];
       const inboxUsers = users.length === 0 ? null : users;
@@ -65,11 +65,11 @@ export async function tellUsers(
   });
 }
 
-async function tell(
+async function notifyLeader(
   { settings, signal }: VerbContext,
   folder: AuthFolder,
   ask: (swarm: Swarm) => Promise<void>,
-): Promise<Told> {
+): Promise<Notified> {
   const cwd = holderFolderOf(folder, settings.swarm, "operator");
   if (!isThere(join(cwd, "waggle.config.json")))
     return { ok: false, missing: "there is no credential `operator`" };

@@ -7,15 +7,15 @@ import type { Reload } from "../auth/reload.ts";
 import { type Credential, holderOf, isValid, type Roster } from "../auth/roster.ts";
 import type { Permissions } from "../protocol/permissions.ts";
 import { isPrompt } from "../protocol/service-permissions.ts";
-import type { Told } from "./auth-leader.ts";
-import { type SettingLine, settingLines, tellRows } from "./setting-text.ts";
+import type { Notified } from "./auth-leader.ts";
+import { printRows, type SettingLine, settingLines } from "./setting-text.ts";
 import type { VerbContext } from "./verb.ts";
 
 export function credentialRecord(credential: Credential, now: number): object {
   return { ...credential, state: stateOf(credential, now), inboxPrefix: holderOf(credential).inboxPrefix };
 }
 
-export function tellInit(
+export function printInit(
   context: VerbContext,
   {
     folder,
@@ -58,19 +58,19 @@ export function tellInit(
   );
 }
 
-export function tellIssued(
+export function printIssued(
   context: VerbContext,
   {
     issued: { credential, handed },
     did,
     reload,
-    told,
+    notified,
   }: {
     readonly issued: Issued;
     readonly did: "added" | "rotated";
     readonly reload: Reload;
     /** Undefined: the leader need not know. */
-    readonly told?: Told | undefined;
+    readonly notified?: Notified | undefined;
   },
 ): void {
   const { output, shell } = context;
@@ -80,7 +80,7 @@ export function tellIssued(
     ...handed,
     did,
     reload,
-    told: told?.ok,
+    notified: notified?.ok,
   };
   output.datum(record, () =>
     [
@@ -88,12 +88,12 @@ export function tellIssued(
       `  hand over the folder ${shortest(handed.folder, shell.cwd)}`,
       `  use: ${output.asStarted(useOf(credential, shown))}`,
       ...(reload === "reloaded" ? ["  the running server has reloaded its configuration"] : []),
-      ...(told?.ok ? [`  the leader knows ${toldOf(credential)}`] : []),
+      ...(notified?.ok ? [`  the leader knows ${notifiedOf(credential)}`] : []),
     ].join("\n"),
   );
 }
 
-function toldOf({ role, group, project }: Credential): string {
+function notifiedOf({ role, group, project }: Credential): string {
   if (role === "agent") return `the grant of group ${group}`;
   return `the inbox, for answers about ${project === undefined ? "all projects" : `project ${project}`}`;
 }
@@ -122,14 +122,18 @@ function serveCommandOf(subject: string, config: string): string {
     : `waggle serve synadia --config ${config} --kind KIND --owner ${owner} --name ${name}`;
 }
 
-export function tellCredentials(context: VerbContext, credentials: readonly Credential[], now: number): void {
+export function printCredentials(
+  context: VerbContext,
+  credentials: readonly Credential[],
+  now: number,
+): void {
   const sorted = [...credentials].sort((one, other) => one.name.localeCompare(other.name));
   const rows = sorted.map((credential) => ({ credential, record: credentialRecord(credential, now) }));
   if (context.output.json) {
     for (const { record } of rows) context.output.datum(record, () => "");
     return;
   }
-  tellRows(context, sorted, {
+  printRows(context, sorted, {
     columns: [{ head: "name" }, { head: "role" }, { head: "of" }, { head: "state" }, { head: "issued" }],
     cells: (credential) => [
       credential.name,
@@ -143,7 +147,7 @@ export function tellCredentials(context: VerbContext, credentials: readonly Cred
   });
 }
 
-export function tellPermissions(
+export function printPermissions(
   context: VerbContext,
   credential: Credential,
   { permissions, now }: { readonly permissions: Permissions; readonly now: number },

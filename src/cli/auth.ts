@@ -25,8 +25,8 @@ import { check } from "../protocol/codec.ts";
 import { type Permissions, permissionsOf, type Role, roleMeanings, roles } from "../protocol/permissions.ts";
 import { kindSchema } from "../protocol/schemas.ts";
 import { isServiceSubject } from "../protocol/service-permissions.ts";
-import { grantCommandOf, type Told, tellGrant, tellRevoked, tellUsers } from "./auth-leader.ts";
-import { credentialRecord, tellCredentials, tellInit, tellIssued, tellPermissions } from "./auth-view.ts";
+import { grantCommandOf, type Notified, sendGrant, sendRevoked, sendUsers } from "./auth-leader.ts";
+import { credentialRecord, printCredentials, printInit, printIssued, printPermissions } from "./auth-view.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseDuration, subjectToken, wholeNumber } from "./values.ts";
@@ -108,7 +108,7 @@ async function init(context: VerbContext, { mode, host = [], port }: InitFlags):
   const issued = (["coordinator", "operator"] as const).map((role) =>
     addCredential(folder, { swarm, name: role, role, ttlMs: undefined, now }),
   );
-  tellInit(context, { folder, roster, issued, reload: await reloadServer(folder, isProcessWith) });
+  printInit(context, { folder, roster, issued, reload: await reloadServer(folder, isProcessWith) });
   return exitCodes.ok;
 }
 
@@ -212,22 +212,22 @@ async function add(context: VerbContext, role: Role, flags: AddFlags): Promise<E
   });
   const reload = await reloadServer(folder, isProcessWith);
   const { credential } = issued;
-  const told =
+  const notified =
     role === "agent" && (isBounded || isOnlyOfGroup(context, credential))
-      ? await tellGrant(context, folder, credential)
-      : await tellUsersIfRunning(context, folder, { credential, reload });
-  tellIssued(context, { issued, did: "added", reload, told });
-  if (isBounded) noteUntold(context, credential, told);
+      ? await sendGrant(context, folder, credential)
+      : await sendUsersIfRunning(context, folder, { credential, reload });
+  printIssued(context, { issued, did: "added", reload, notified });
+  if (isBounded) noteNotNotified(context, credential, notified);
   return exitCodes.ok;
 }
 
 /** Without a running server, the next coordinator reads the declarations. */
-async function tellUsersIfRunning(
+async function sendUsersIfRunning(
   context: VerbContext,
   folder: AuthFolder,
   { credential, reload }: { readonly credential: Credential; readonly reload: Reload },
-): Promise<Told | undefined> {
-  return reload === "reloaded" ? await tellUsers(context, folder, credential) : undefined;
+): Promise<Notified | undefined> {
+  return reload === "reloaded" ? await sendUsers(context, folder, credential) : undefined;
 }
 
 /** Whether no other valid credential speaks for the group. */
@@ -237,9 +237,13 @@ function isOnlyOfGroup(context: VerbContext, { name, group }: Credential): boole
   return !credentials.some((each) => each.name !== name && each.group === group && isValid(each, now));
 }
 
-function noteUntold({ output }: VerbContext, credential: Credential, told: Told | undefined): void {
-  if (told?.ok !== false) return;
-  output.note(`the leader does not know yet: ${told.missing}`);
+function noteNotNotified(
+  { output }: VerbContext,
+  credential: Credential,
+  notified: Notified | undefined,
+): void {
+  if (notified?.ok !== false) return;
+  output.note(`the leader does not know yet: ${notified.missing}`);
   output.note(`tell it later, as an operator: \`${grantCommandOf(credential)}\``);
 }
 
@@ -302,7 +306,7 @@ function listCommand(program: Program): Command {
       runVerb(program, command, async (context) => {
         const { settings } = context;
         const { credentials } = swarmIn(readRoster(authFolderIn(context)), settings.swarm);
-        tellCredentials(context, credentials, systemClock.now());
+        printCredentials(context, credentials, systemClock.now());
         return exitCodes.ok;
       }),
     );
@@ -318,7 +322,7 @@ function showCommand(program: Program): Command {
         const { settings } = context;
         const roster = readRoster(authFolderIn(context));
         const credential = credentialIn(swarmIn(roster, settings.swarm), name);
-        tellPermissions(context, credential, {
+        printPermissions(context, credential, {
           permissions: permissionsFor(context, credential),
           now: systemClock.now(),
         });
@@ -338,7 +342,7 @@ function rotateCommand(program: Program): Command {
         const { swarm } = context.settings;
         const folder = authFolderIn(context);
         const issued = rotateCredential(folder, { swarm, name, ttlMs: ttl, now: systemClock.now() });
-        tellIssued(context, { issued, did: "rotated", reload: await reloadServer(folder, isProcessWith) });
+        printIssued(context, { issued, did: "rotated", reload: await reloadServer(folder, isProcessWith) });
         return exitCodes.ok;
       }),
     );
@@ -359,18 +363,20 @@ async function revoke(context: VerbContext, name: string): Promise<ExitCode> {
   const folder = authFolderIn(context);
   const credential = revokeCredential(folder, { swarm, name, now: systemClock.now() });
   const reload = await reloadServer(folder, isProcessWith);
-  const told =
+  const notified =
     credential.role === "agent" && isOnlyOfGroup(context, credential)
-      ? await tellRevoked(context, folder, credential)
-      : await tellUsersIfRunning(context, folder, { credential, reload });
-  context.output.datum({ ...credentialRecord(credential, systemClock.now()), reload, told: told?.ok }, () =>
-    reload === "reloaded"
-      ? `${name} is revoked: the server has disconnected its holder, and refuses it from now on`
-      : `${name} is revoked in ${folder.serverConfig}: a server that uses the file elsewhere refuses it after a reload`,
+      ? await sendRevoked(context, folder, credential)
+      : await sendUsersIfRunning(context, folder, { credential, reload });
+  context.output.datum(
+    { ...credentialRecord(credential, systemClock.now()), reload, notified: notified?.ok },
+    () =>
+      reload === "reloaded"
+        ? `${name} is revoked: the server has disconnected its holder, and refuses it from now on`
+        : `${name} is revoked in ${folder.serverConfig}: a server that uses the file elsewhere refuses it after a reload`,
   );
-  if (told?.ok && credential.role === "agent")
+  if (notified?.ok && credential.role === "agent")
     context.output.note(`the leader has taken back the attempts and slots of group ${credential.group}`);
-  if (credential.role === "agent") noteUntold(context, credential, told);
+  if (credential.role === "agent") noteNotNotified(context, credential, notified);
   return exitCodes.ok;
 }
 

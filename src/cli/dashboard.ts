@@ -94,7 +94,7 @@ async function dashboard(context: VerbContext, flags: DashboardFlags): Promise<E
   const opened: (() => Promise<void>)[] = [];
   try {
     const { running, changes, closed } = await open(context, options, opened);
-    tell(context, running, { ...options, mayChange: changes.swarm !== undefined });
+    print(context, running, { ...options, mayChange: changes.swarm !== undefined });
     const refused = await Promise.race([ended(context), closed]);
     if (refused instanceof UnauthorizedError) throw refused;
   } finally {
@@ -160,16 +160,16 @@ const unchanging: OpenedChanges = { changes: noChanges("--read-only"), close: as
 
 const REFUSED = "refused, because the login only reads; --operator-config FILE permits them";
 
-interface Told {
+interface DashboardNotes {
   readonly host: string;
   readonly isReadOnly: boolean;
   readonly mayChange: boolean;
 }
 
-function tell(
+function print(
   { output }: VerbContext,
   { url, port }: RunningDashboard,
-  { host, isReadOnly, mayChange }: Told,
+  { host, isReadOnly, mayChange }: DashboardNotes,
 ): void {
   const refused = mayChange || isReadOnly ? [] : [labelled("changes", REFUSED, output.columns)];
   output.datum({ type: "dashboard", url, port, readOnly: isReadOnly, changes: mayChange }, () =>

@@ -10,20 +10,20 @@ export function drainCommand(program: Program): Command {
   return verb(program, "drain", {
     description:
       "Stops assigning tasks to an agent. Its running attempts continue. `waggle undrain` ends the drain.",
-    told: "drains: no new tasks",
+    outcome: "drains: no new tasks",
   });
 }
 
 export function undrainCommand(program: Program): Command {
   return verb(program, "undrain", {
     description: "Assigns tasks to an agent again after `waggle drain`.",
-    told: "receives tasks again",
+    outcome: "receives tasks again",
   });
 }
 
 interface Words {
   readonly description: string;
-  readonly told: string;
+  readonly outcome: string;
 }
 
 function verb(program: Program, name: "drain" | "undrain", words: Words): Command {
@@ -32,7 +32,7 @@ function verb(program: Program, name: "drain" | "undrain", words: Words): Comman
     .argument("<agent>", "id of the agent")
     .addHelpText("after", `\nExamples:\n  $ waggle ${name} a1\n  $ waggle ${name} a1 --json`)
     .action((agent: string, _: unknown, command: Command) =>
-      runVerb(program, command, (context) => run(context, { name, agent, told: words.told })),
+      runVerb(program, command, (context) => run(context, { name, agent, outcome: words.outcome })),
     );
 }
 
@@ -41,12 +41,12 @@ async function run(
   {
     name,
     agent,
-    told,
-  }: { readonly name: "drain" | "undrain"; readonly agent: string; readonly told: string },
+    outcome,
+  }: { readonly name: "drain" | "undrain"; readonly agent: string; readonly outcome: string },
 ): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     await ask(context, (options) => swarm[name](agent, options));
-    context.output.datum({ agent, draining: name === "drain" }, () => `${agent} ${told}`);
+    context.output.datum({ agent, draining: name === "drain" }, () => `${agent} ${outcome}`);
     return exitCodes.ok;
   });
 }

@@ -8,7 +8,7 @@ import type { Output } from "./output.ts";
 /** Digits of most batch indexes; longer indexes move the line to the right. */
 const IDX_WIDTH = 6;
 
-export function tellEvent(journaled: JournaledEvent, output: Output): void {
+export function printEvent(journaled: JournaledEvent, output: Output): void {
   const { event, ...place } = journaled;
   output.datum({ type: "event", ...place, event }, () => eventLine(journaled, output));
 }

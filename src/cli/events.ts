@@ -11,7 +11,7 @@ import { nearMisses } from "../state/near-miss.ts";
 import { valuesText } from "../state/needs.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
-import { tellEvent } from "./event-text.ts";
+import { printEvent } from "./event-text.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { askAbout, findProject, typedProject } from "./find-project.ts";
 import { counted, formatCount } from "./format.ts";
@@ -129,7 +129,7 @@ async function events(context: VerbContext, given: EventsFlags): Promise<ExitCod
         firstIdx: journal.auditFirstIdx,
         signal: ended,
       });
-      for (const event of last) tellEvent(event, output);
+      for (const event of last) printEvent(event, output);
       signal.throwIfAborted();
       if (flags.follow !== true) {
         if (last.length === 0)
@@ -150,14 +150,14 @@ async function events(context: VerbContext, given: EventsFlags): Promise<ExitCod
       ...(flags.from === undefined ? {} : { from: flags.from }),
       ...(tail === undefined ? {} : { from: idx + 1 }),
     });
-    let told = 0;
+    let printed = 0;
     for await (const event of stream) {
       if (!isWanted(event, flags)) continue;
-      tellEvent(event, output);
-      told += 1;
+      printEvent(event, output);
+      printed += 1;
     }
     signal.throwIfAborted();
-    if (told === 0 && flags.follow !== true)
+    if (printed === 0 && flags.follow !== true)
       output.note(`no event${wantedText(flags)}; the journal ends at batch ${formatCount(idx)}`);
     return exitCodes.ok;
   });

@@ -15,7 +15,7 @@ import { type Cell, type Column, renderTable } from "./table.ts";
 
 type View = Pick<Output, "columns" | "colors">;
 
-export interface ExplanationTold {
+export interface ShownExplanation {
   readonly explanation: TaskExplanation;
   /** Shows every agent; false: only agents that serve the kind. */
   readonly showsAll: boolean;
@@ -23,7 +23,7 @@ export interface ExplanationTold {
   readonly firstIdx: number;
 }
 
-export function renderExplanation({ explanation, showsAll, firstIdx }: ExplanationTold, view: View): string {
+export function renderExplanation({ explanation, showsAll, firstIdx }: ShownExplanation, view: View): string {
   const { waiting, attempts } = explanation;
   const blocks = [headline(explanation, view)];
   blocks.push((explanation.slots ?? []).map((slots) => awaitedText(slots, view)).join("\n"));

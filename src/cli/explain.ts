@@ -121,8 +121,8 @@ async function explain(
       return await replay(context, swarm, { id, project, attempt: attemptCount });
     const hasRecord = attemptCount > 0 || endedIdx !== undefined;
     const firstIdx = hasRecord && !output.json ? await firstKeptIdx(context, swarm, project) : 1;
-    const told = { explanation, showsAll: flags.full === true, firstIdx };
-    output.datum({ taskId: id, ...explanation }, () => output.asStarted(renderExplanation(told, output)));
+    const shown = { explanation, showsAll: flags.full === true, firstIdx };
+    output.datum({ taskId: id, ...explanation }, () => output.asStarted(renderExplanation(shown, output)));
     noteChanged(context, explanation.changedBatches);
     if (omitted !== undefined)
       output.note(

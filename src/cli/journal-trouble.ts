@@ -11,7 +11,7 @@ import type { VerbContext } from "./verb.ts";
 
 /** Runs `question`. If a coordinator was present but did not answer, the error also names the journal's problem.
  *  @throws the errors of `question` */
-export async function tellingTrouble<Value>(
+export async function withJournalTrouble<Value>(
   context: VerbContext,
   question: () => Promise<Value>,
 ): Promise<Value> {
@@ -26,20 +26,20 @@ export async function tellingTrouble<Value>(
   }
 }
 
-/** The first failed check whose advice is not yet part of `told`; a leader with a full journal already advises. */
-export function untoldTrouble(checks: Iterable<Check>, told: string): string | undefined {
-  const trouble = [...checks].find((check) => check.status === "fail" && !isAdvised(check, told));
+/** The first failed check whose advice is not yet part of `message`; a leader with a full journal already advises. */
+export function unreportedTrouble(checks: Iterable<Check>, message: string): string | undefined {
+  const trouble = [...checks].find((check) => check.status === "fail" && !isAdvised(check, message));
   return trouble && `${trouble.found}${trouble.advice === undefined ? "" : `; ${trouble.advice}`}`;
 }
 
 /** Compares commands, because sentences differ. */
-function isAdvised({ advice = "" }: Check, told: string): boolean {
+function isAdvised({ advice = "" }: Check, message: string): boolean {
   const commands = advice.match(/`[^`]+`/g) ?? [];
-  return commands.length > 0 && commands.every((command) => told.includes(command));
+  return commands.length > 0 && commands.every((command) => message.includes(command));
 }
 
 /** Undefined without a problem, or if the check takes too long. */
-async function journalTrouble(context: VerbContext, told: string): Promise<string | undefined> {
+async function journalTrouble(context: VerbContext, message: string): Promise<string | undefined> {
   const { settings, shell, signal: interrupted } = context;
   const signal = AbortSignal.any([interrupted, AbortSignal.timeout(limits.journalAskMs)]);
   try {
@@ -50,7 +50,7 @@ async function journalTrouble(context: VerbContext, told: string): Promise<strin
     const { inspectNatsStreams } = await import("../journal/nats.ts");
     const { checkStreams } = await import("./doctor/stream.ts");
     const found = await inspectNatsStreams({ connection, swarm: swarmId(settings.swarm), signal });
-    return untoldTrouble(checkStreams(found), told);
+    return unreportedTrouble(checkStreams(found), message);
   } catch {
     interrupted.throwIfAborted();
     return undefined; // the error of `question` is thrown in any case

@@ -31,8 +31,8 @@ export async function createLogger(
 /** Messages are Waggle's own sentences, which may advise a command. */
 function withCommandAsStarted({ asStarted }: Output) {
   return function logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
-    const told = args.map((arg: unknown) => (typeof arg === "string" ? asStarted(arg) : arg));
-    method.apply(this, told as typeof args);
+    const adapted = args.map((arg: unknown) => (typeof arg === "string" ? asStarted(arg) : arg));
+    method.apply(this, adapted as typeof args);
   };
 }
 

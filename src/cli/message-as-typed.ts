@@ -1,4 +1,4 @@
-// A refusal names a field of a message; whoever typed a flag is told the flag.
+// A refusal names a field of a message; the error names the flag that the user typed.
 
 import type { Command, Option } from "commander";
 import type { WaggleError } from "../errors.ts";

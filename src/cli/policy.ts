@@ -21,7 +21,7 @@ import {
   plainDuration,
   requireSome,
 } from "./setting-flags.ts";
-import { budgetText, limitText, type SettingLine, settingLines, tellSetting } from "./setting-text.ts";
+import { budgetText, limitText, printSetting, type SettingLine, settingLines } from "./setting-text.ts";
 import { numberBetween, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -211,7 +211,7 @@ async function set(context: VerbContext, flags: PolicyFlags): Promise<ExitCode |
   requireSome(patch, "policy set");
   return await withSwarm(context, async (swarm) => {
     const setting = await ask(context, (options) => swarm.setPolicy(patch, options));
-    tellSetting(context, { record: {}, heading: "policy", setting, lines: linesOf(setting.settings) });
+    printSetting(context, { record: {}, heading: "policy", setting, lines: linesOf(setting.settings) });
     return undefined;
   });
 }

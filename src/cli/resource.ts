@@ -20,7 +20,7 @@ import {
   setNamed,
   showCommand,
 } from "./setting-verbs.ts";
-import { slotPartiesText } from "./slot-parties-view.ts";
+import { slotLeasesText } from "./slot-leases-view.ts";
 import { numberBetween, plainName, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
@@ -45,7 +45,7 @@ const noun: SettingNoun<"resources"> = {
     const { inUse, waiting, holders, waiters } = row;
     const onHold = holds.find((hold) => hold.on === "resource" && hold.name === name) ?? row.onHold;
     const hold = onHold === undefined ? [] : [holdText(name, onHold, view)];
-    const text = [...hold, slotPartiesText(row, at, view)].join("\n\n");
+    const text = [...hold, slotLeasesText(row, at, view)].join("\n\n");
     return {
       record: { inUse, waiting, holders, waiters, ...(onHold === undefined ? {} : { onHold }) },
       text,

@@ -37,7 +37,7 @@ export function settingLines(
 }
 
 /** Prints the new settings, or that they were unchanged. @param record name of the entry, for programs */
-export function tellSetting(
+export function printSetting(
   context: VerbContext,
   {
     record,
@@ -65,7 +65,7 @@ export function noteWarnings({ output }: VerbContext, { warnings = [] }: Setting
 }
 
 /** One row per entry, as a table or as records; a sentence without entries. */
-export function tellRows<Row extends object>(
+export function printRows<Row extends object>(
   { output }: VerbContext,
   rows: readonly Row[],
   view: {

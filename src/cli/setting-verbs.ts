@@ -13,7 +13,7 @@ import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import type { Output } from "./output.ts";
-import { type SettingLine, settingLines, tellRows, tellSetting } from "./setting-text.ts";
+import { printRows, printSetting, type SettingLine, settingLines } from "./setting-text.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 
 type Table = "projects" | "kinds" | "resources" | "rates" | "grants";
@@ -80,7 +80,7 @@ async function list<Of extends Table>(context: VerbContext, noun: SettingNoun<Of
     const shown = aspects.filter(({ isShown }) =>
       found[table].some((row) => isShown?.(row.settings) ?? true),
     );
-    tellRows<RowOf<Of>>(context, found[table], {
+    printRows<RowOf<Of>>(context, found[table], {
       columns: [
         { head: key },
         ...shown.map(({ name, align }) => ({ head: name, ...(align === undefined ? {} : { align }) })),
@@ -197,7 +197,7 @@ export async function setNamed<Of extends Table>(
 ): Promise<ExitCode> {
   return await withSwarm(context, async (swarm) => {
     const setting = await ask(context, (options) => set(swarm, options));
-    tellSetting(context, {
+    printSetting(context, {
       record: { [noun.key]: name },
       heading: noun.titleOf(name),
       setting,

@@ -5,7 +5,7 @@ import type { ReplayedGrant } from "../audit/grant-replay.ts";
 import type { SlotStanding, SlotWaits } from "../protocol/explain-schemas.ts";
 import { counted, formatCount, formatTime, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
-import { partyName, waitsForText } from "./slot-parties-view.ts";
+import { slotLeaseName, waitsForText } from "./slot-leases-view.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
 type View = Pick<Output, "columns" | "colors">;
@@ -81,7 +81,7 @@ export function grantText(grant: ReplayedGrant, view: View): string {
 
 /** One sentence about the requested wait. */
 function verdict(
-  { place, handle, by, load, tokens, waitsFor, ...party }: SlotStanding,
+  { place, handle, by, load, tokens, waitsFor, ...slotLease }: SlotStanding,
   waits: SlotWaits,
   { columns }: View,
 ): string {
@@ -102,7 +102,7 @@ function verdict(
         : waitsFor !== undefined
           ? `it lacks ${tokensLack(tokens, waitsFor)}, so it is skipped`
           : "its agent does not answer, so it is skipped";
-  const agent = slotQueueText(party);
+  const agent = slotQueueText(slotLease);
   const text =
     place === 1 && by !== "unreachable" && by !== "tokens"
       ? `request ${handle} of ${agent} is next of ${formatCount(waiting)}: ${own}`
@@ -145,7 +145,7 @@ function table(
 ): string {
   const rows = waiters.map((row): Cell[] => [
     `${row === wanted ? "→" : " "} ${formatCount(row.place)}`,
-    partyName(row),
+    slotLeaseName(row),
     row.handle,
     duration(row.waitedMs),
     row.limitTicks === undefined ? `${row.ageTicks}` : `${row.ageTicks} of ${row.limitTicks}`,

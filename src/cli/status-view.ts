@@ -9,7 +9,7 @@ import { valuesText } from "../state/needs.ts";
 import { budgetTable, rateTable } from "./budget-view.ts";
 import { formatCount, formatShare } from "./format.ts";
 import type { Output } from "./output.ts";
-import { partyName } from "./slot-parties-view.ts";
+import { slotLeaseName } from "./slot-leases-view.ts";
 import {
   longestWaitingUserFirst,
   mostLoadedFirst,
@@ -235,8 +235,8 @@ export function alphaText({ alpha, autoTune, alphaFrom }: StatusResponse["resour
 /** `a1 ×2 (3 s), desk/analyst "report" (40 ms)`: how long ago the oldest of each was granted. */
 export function holdersText({ holders, inUse }: StatusResponse["resources"][number]): string {
   const byName = new Map<string, { count: number; forMs: number }>();
-  for (const { forMs, ...party } of holders) {
-    const name = partyName(party);
+  for (const { forMs, ...slotLease } of holders) {
+    const name = slotLeaseName(slotLease);
     const known = byName.get(name);
     byName.set(name, { count: (known?.count ?? 0) + 1, forMs: Math.max(known?.forMs ?? 0, forMs) });
   }

@@ -9,7 +9,7 @@ import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { askAbout, onlyProject, typedProject } from "./find-project.ts";
-import { tellingTrouble } from "./journal-trouble.ts";
+import { withJournalTrouble } from "./journal-trouble.ts";
 import { hasScreen } from "./live/screen.ts";
 import { watchLive } from "./live/watch-status.ts";
 import { renderStatus, type StatusView } from "./status-view.ts";
@@ -77,7 +77,7 @@ interface Asked {
 async function askStatus(swarm: Swarm, context: VerbContext, { all, typed }: StatusFlags): Promise<Asked> {
   const page = async (rows: NonNullable<StatusOptions["rows"]>) =>
     await ask(context, (options) => swarm.status({ ...options, rows }));
-  return await tellingTrouble(context, async () => {
+  return await withJournalTrouble(context, async () => {
     const asked = await askAbout(context, typed, (options) => swarm.status(options));
     const { answer, project } = asked;
     if (all !== true || answer.omitted === undefined || project !== undefined) return asked;

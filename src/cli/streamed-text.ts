@@ -8,7 +8,7 @@ import type { Outcome } from "../protocol/schemas.ts";
 import type { Output } from "./output.ts";
 
 /** Prints the chunks until the task ends. At a terminal control characters are shown, not executed. */
-export async function tellChunks(
+export async function printChunks(
   handle: TaskHandle,
   output: Output,
   signal: AbortSignal,
@@ -45,7 +45,7 @@ export class PrintedChunks {
   }
 
   /** Prints the rest of a result, or all of it where other text was printed. */
-  tellResult({ result = "", encoding, attempts }: Outcome): void {
+  printResult({ result = "", encoding, attempts }: Outcome): void {
     if (attempts > this.#attempt) this.#begin(attempts); // an attempt without chunks
     const rest = this.#restOf(result, encoding);
     if (rest === undefined) {

@@ -24,7 +24,7 @@ import {
 } from "./submitted-text.ts";
 import type { TaskSource } from "./task-source.ts";
 import type { VerbContext } from "./verb.ts";
-import { tellGoingOn, tellUnanswered } from "./wait-again.ts";
+import { printContinuing, printUnanswered } from "./wait-again.ts";
 
 export async function submitMany(
   swarm: Swarm,
@@ -71,8 +71,8 @@ class ManyTasks {
       this.#context.signal.throwIfAborted();
     } finally {
       progress.stop();
-      tellUnanswered(this.#unanswered, this.#context);
-      tellGoingOn(this.#timedOut, this.#open, this.#context);
+      printUnanswered(this.#unanswered, this.#context);
+      printContinuing(this.#timedOut, this.#open, this.#context);
     }
     return worstOf(this.#codes);
   }

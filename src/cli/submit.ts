@@ -14,22 +14,22 @@ import { type ExitCode, exitCodes } from "./exit-code.ts";
 import type { Output } from "./output.ts";
 import { durationBetween } from "./setting-flags.ts";
 import { checkFiles } from "./source.ts";
-import { tellChunks } from "./streamed-text.ts";
+import { printChunks } from "./streamed-text.ts";
 import { submitMany } from "./submit-many.ts";
 import {
+  printAccepted,
+  printOutcome,
+  printStreamed,
   type SubmitFlags,
   staysUntilTheEnd,
-  tellAccepted,
-  tellOutcome,
-  tellStreamed,
 } from "./submitted-text.ts";
 import { lineFields, type TaskSource, taskSource } from "./task-source.ts";
-import { tellUpdate } from "./update-text.ts";
+import { printUpdate } from "./update-text.ts";
 import { UsageError } from "./usage-error.ts";
 import { attributeMap, needMap, numberBetween, parseDuration, parseTime, wholeNumber } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
-import { tellGoingOn, tellUnanswered } from "./wait-again.ts";
-import { tellWhyItWaits } from "./wait-reason.ts";
+import { printContinuing, printUnanswered } from "./wait-again.ts";
+import { printWaitReason } from "./wait-reason.ts";
 
 export function submitCommand(program: Program): Command {
   return new Command("submit")
@@ -169,25 +169,25 @@ async function submitOne(
   const isWaiting = staysUntilTheEnd(flags);
   const terms = { failFast: flags.failFast === true, notify: isWaiting };
   const handle = await ask(context, (options) => submitted(swarm, task, { ...terms, ...options }, context));
-  tellAccepted(handle, task.kind, { output, isWaiting });
+  printAccepted(handle, task.kind, { output, isWaiting });
   if (!isWaiting) return exitCodes.ok;
 
   const watching = flags.watch === true ? watch(handle, output) : undefined;
   const ended = new AbortController();
-  const streaming = flags.stream === true ? tellChunks(handle, output, ended.signal) : undefined;
+  const streaming = flags.stream === true ? printChunks(handle, output, ended.signal) : undefined;
   streaming?.catch(() => undefined); // `outcome` rejects with the same error
   const explain = (options: AskOptions) => swarm.explain(handle.id, { project: handle.project, ...options });
-  void tellWhyItWaits({ explain, output, signal: ended.signal });
+  void printWaitReason({ explain, output, signal: ended.signal });
   try {
     const { waitTimeout: timeoutMs } = flags;
     const outcome = await handle.outcome({ signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
     await watching?.ended;
     const printed = await streaming;
-    if (printed === undefined || output.json) tellOutcome(outcome, output);
-    else tellStreamed(outcome, printed);
+    if (printed === undefined || output.json) printOutcome(outcome, output);
+    else printStreamed(outcome, printed);
     return exitCodes.ok;
   } catch (error) {
-    tellGoingOn(error, [handle.id], context);
+    printContinuing(error, [handle.id], context);
     throw error;
   } finally {
     ended.abort();
@@ -204,7 +204,7 @@ async function submitted(
 ): Promise<TaskHandle> {
   for await (const one of swarm.submitMany([task], { ...options, retry: false })) {
     if (one.ok) return one.handle;
-    if (one.error instanceof OutcomeUnknownError) tellUnanswered([one.task.id ?? ""], context);
+    if (one.error instanceof OutcomeUnknownError) printUnanswered([one.task.id ?? ""], context);
     else if (context.signal.aborted && !context.output.json) context.output.note("nothing was submitted");
     context.signal.throwIfAborted();
     throw one.error;
@@ -228,7 +228,7 @@ function watch(
   const stopped = new AbortController();
   const ended = new Promise<void>((resolve, reject) => {
     const subscription = handle.events$.subscribe({
-      next: (update) => tellUpdate(update, output),
+      next: (update) => printUpdate(update, output),
       complete: resolve,
       error: reject,
     });

@@ -29,7 +29,7 @@ export function staysUntilTheEnd(flags: SubmitFlags): boolean {
 }
 
 /** The id is the datum, unless the result will be. */
-export function tellAccepted(
+export function printAccepted(
   handle: TaskHandle,
   kind: string,
   { output, isWaiting }: { readonly output: Output; readonly isWaiting: boolean },
@@ -61,7 +61,7 @@ export function warningText(
 }
 
 /** Prints a result. @throws TaskEndedError without a result */
-export function tellOutcome(outcome: Outcome, output: Output): void {
+export function printOutcome(outcome: Outcome, output: Output): void {
   if (output.json) output.datum(outcomeRecord(outcome), () => "");
   const error = errorOfOutcome(outcome);
   if (error !== undefined) throw error;
@@ -72,9 +72,9 @@ export function tellOutcome(outcome: Outcome, output: Output): void {
 }
 
 /** As `tellOutcome`, after chunks of the result. */
-export function tellStreamed(outcome: Outcome, printed: PrintedChunks): void {
+export function printStreamed(outcome: Outcome, printed: PrintedChunks): void {
   const error = errorOfOutcome(outcome);
-  if (error === undefined) return printed.tellResult(outcome);
+  if (error === undefined) return printed.printResult(outcome);
   printed.endLine();
   throw error;
 }

@@ -62,7 +62,7 @@ type Fields = Partial<TaskRequest> & Pick<TaskFlags, "model">;
 export const lineFields: readonly string[] = [...Object.keys(taskInputSchema.shape), "project", "model"];
 
 export interface TaskSource {
-  /** Whether more than one may come: then progress is told, and records carry on after a failure. */
+  /** Whether more than one may come: then progress is printed, and records carry on after a failure. */
   readonly isMany: boolean;
   readonly tasks: AsyncIterable<SourcedTask>;
 }

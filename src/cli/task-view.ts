@@ -20,7 +20,7 @@ type View = Pick<Output, "columns" | "colors" | "asStarted">;
 const RESULT_LINES_MAX = 10;
 const RESULT_CHARACTERS_MAX = 1_000;
 
-export interface StoryTold {
+export interface ShownStory {
   readonly story: TaskStory;
   /** The obstacle, while the task waits. */
   readonly wait?: TaskWait | undefined;
@@ -30,7 +30,7 @@ export interface StoryTold {
   readonly firstIdx: number;
 }
 
-export function renderStory(id: string, { story, wait, logs, firstIdx }: StoryTold, view: View): string {
+export function renderStory(id: string, { story, wait, logs, firstIdx }: ShownStory, view: View): string {
   const blocks = [
     headline(id, story, view),
     ...story.attempts.map((attempt) => attemptBlock(attempt, story.status.at, view)),

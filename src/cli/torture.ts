@@ -175,7 +175,7 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
     const done = reports.length - run.before.length;
     progress.at(done, count ?? done + 1);
   };
-  const tell = (report: SeedReport) => {
+  const reportSeed = (report: SeedReport) => {
     const hasFailed = report.findings.length > 0;
     if (!output.json && !hasFailed) return;
     const { schedule } = planOf({ ...terms, seed: report.seed });
@@ -186,12 +186,12 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
       failureText(report, { schedule, operations: terms.operations, command, view: output }),
     );
   };
-  for (const report of run.before) tell(report);
+  for (const report of run.before) reportSeed(report);
   show();
   const onDone = (report: SeedReport) => {
     reports.push(report);
     run.state?.note(report);
-    tell(report);
+    reportSeed(report);
     show();
   };
   const threads = threadsOf(flags, count);
@@ -200,7 +200,7 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
     await runSeeds(run.requests, { signal, threads, log, onDone });
   } catch (error) {
     progress.stop();
-    if (signal.aborted) tellInterrupted(reports, run, flags, context);
+    if (signal.aborted) printInterrupted(reports, run, flags, context);
     throw error;
   }
   progress.stop();
@@ -215,7 +215,7 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
 }
 
 /** Reports the seeds run so far. */
-function tellInterrupted(
+function printInterrupted(
   reports: readonly SeedReport[],
   { before, count, terms }: Run,
   { state }: TortureFlags,

@@ -110,7 +110,7 @@ async function upWithMetrics(context: VerbContext, flags: UpFlags): Promise<Exit
   const metrics = new CoordinatorMetrics({ version: packageVersion(), byAgent: metricsByAgent === true });
   const server = await serveMetrics(address, () => metrics.text());
   try {
-    tellMetrics(server, context);
+    printMetrics(server, context);
     return await up(context, flags, metrics);
   } finally {
     await server.close();
@@ -127,7 +127,7 @@ async function up(
   const declarations = declarationsFile === undefined ? undefined : declarationsIn(declarationsFile);
   let stopDashboard: (() => void) | undefined;
   const onBroker = (broker: FoundBroker) => {
-    tellBroker(broker, context);
+    printBroker(broker, context);
     if (dashboard) stopDashboard = startDashboardProcess(context);
   };
   try {
@@ -160,12 +160,12 @@ async function lead(context: VerbContext, watchers: Watchers): Promise<ExitCode>
     ...(tokenKey === undefined ? {} : { tokenKey }),
   });
   const { recovery, coordinator } = running;
-  tellDurability(running, context);
+  printDurability(running, context);
   if (recovery !== undefined) logger.warn(recovery);
   for (const warning of [retentionWarning(settings.retention), await roomWarning(running, settings)])
     if (warning !== undefined) logger.warn({ coordinator: running.id }, warning);
 
-  const stopTelling = reportActivity(running, context);
+  const stopReporting = reportActivity(running, context);
   const standingBy = standbyNotices(running).subscribe((notice) =>
     logger.info({ coordinator: running.id }, notice),
   );
@@ -191,7 +191,7 @@ async function lead(context: VerbContext, watchers: Watchers): Promise<ExitCode>
     if (error !== undefined) throw error;
   } finally {
     stopWatching();
-    stopTelling();
+    stopReporting();
     standingBy.unsubscribe();
     declaring?.unsubscribe();
     await running.stop();
@@ -201,7 +201,7 @@ async function lead(context: VerbContext, watchers: Watchers): Promise<ExitCode>
 }
 
 /** On stdout: the broker that was found or started. */
-function tellBroker({ kind, sentence, local }: FoundBroker, { output }: VerbContext): void {
+function printBroker({ kind, sentence, local }: FoundBroker, { output }: VerbContext): void {
   const record = {
     type: "broker",
     kind,
@@ -211,7 +211,7 @@ function tellBroker({ kind, sentence, local }: FoundBroker, { output }: VerbCont
   output.datum(record, () => labelled("broker", output.asStarted(sentence), output.columns));
 }
 
-function tellMetrics({ url, isPublic }: MetricsServer, { output, logger }: VerbContext): void {
+function printMetrics({ url, isPublic }: MetricsServer, { output, logger }: VerbContext): void {
   output.datum({ type: "metrics", url }, () => labelled("metrics", url, output.columns));
   if (isPublic)
     logger.warn(
@@ -219,7 +219,7 @@ function tellMetrics({ url, isPublic }: MetricsServer, { output, logger }: VerbC
     );
 }
 
-function tellDurability({ id, journal }: RunningCoordinator, { output, settings }: VerbContext): void {
+function printDurability({ id, journal }: RunningCoordinator, { output, settings }: VerbContext): void {
   const { class: durability, sentence } = journal.durability;
   const { swarm } = settings;
   output.datum({ type: "journal", coordinator: id, swarm, durability, sentence }, () =>

@@ -7,7 +7,7 @@ import { formatShare, formatTime, hanging } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 
 /** Leaves out the end, which is printed as the outcome. */
-export function tellUpdate(update: TaskUpdate, output: Output): void {
+export function printUpdate(update: TaskUpdate, output: Output): void {
   if (update.type === "ended") return;
   output.datum({ ...update, type: "update", update: update.type }, () => {
     const place = "at" in update ? `${formatTime(update.at)}  ` : " ".repeat("14:03:22.250  ".length);

@@ -67,8 +67,8 @@ export async function runVerb(
     if (output.failure !== undefined) throw new OutputError(output.failure);
   } catch (error) {
     const wasInterrupted = interrupted.signal.aborted && isAbort(error);
-    const told = wasInterrupted && !(error instanceof WaggleError) ? new InterruptedError() : error;
-    const code = reportError(told, output, { verbose: flags.verbose === true, command });
+    const shown = wasInterrupted && !(error instanceof WaggleError) ? new InterruptedError() : error;
+    const code = reportError(shown, output, { verbose: flags.verbose === true, command });
     program.exitCode = wasInterrupted ? exitCodes.interrupted : code;
   } finally {
     interrupted.stop();

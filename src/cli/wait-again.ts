@@ -10,7 +10,7 @@ import type { GlobalFlags, VerbContext } from "./verb.ts";
 const IDS_SHOWN_MAX = 20;
 
 /** Prints the hint only if Ctrl-C or the time-out ended the wait. */
-export function tellGoingOn(error: unknown, ids: Iterable<string>, context: VerbContext): void {
+export function printContinuing(error: unknown, ids: Iterable<string>, context: VerbContext): void {
   const { output, signal } = context;
   if (!signal.aborted && !(error instanceof WaitTimedOutError)) return;
   const open = [...ids];
@@ -37,19 +37,19 @@ function shownIds(ids: readonly string[], written: (id: string) => string): stri
 }
 
 /** A hint about tasks without an answer: their possible state, and the command to check. */
-export function tellUnanswered(ids: readonly string[], { output, flags }: VerbContext): void {
+export function printUnanswered(ids: readonly string[], { output, flags }: VerbContext): void {
   const [first] = ids;
   if (first === undefined) return;
-  const tell = ["waggle", "task", ids.length === 1 ? quoted(first) : "ID", ...placeFlags(flags)].join(" ");
+  const check = ["waggle", "task", ids.length === 1 ? quoted(first) : "ID", ...placeFlags(flags)].join(" ");
   if (output.json) {
-    output.note(JSON.stringify({ type: "unanswered", taskIds: ids, tell: output.asStarted(tell) }));
+    output.note(JSON.stringify({ type: "unanswered", taskIds: ids, check: output.asStarted(check) }));
     return;
   }
   const named = shownIds(ids, printable).join(", ");
   output.note(
     ids.length === 1
-      ? `no answer for task ${named}: accepted or not, unknown. Check with \`${tell}\`. A repeated submit with --id ${named} does not run the task twice`
-      : `no answer for ${counted(ids.length, "task")}: accepted or not, unknown. Check with \`${tell}\`. A repeated submit with the same ids runs no task twice. Ids: ${named}`,
+      ? `no answer for task ${named}: accepted or not, unknown. Check with \`${check}\`. A repeated submit with --id ${named} does not run the task twice`
+      : `no answer for ${counted(ids.length, "task")}: accepted or not, unknown. Check with \`${check}\`. A repeated submit with the same ids runs no task twice. Ids: ${named}`,
   );
 }
 

@@ -18,20 +18,20 @@ export interface WaitReasonDeps {
 }
 
 /** Resolves when the wait ends, or without a terminal. Never rejects. */
-export async function tellWhyItWaits({
+export async function printWaitReason({
   explain,
   output,
   signal,
   pause = wait,
 }: WaitReasonDeps): Promise<void> {
   if (output.json || !output.isNoteTerminal) return;
-  let told: string | undefined;
+  let printed: string | undefined;
   while (!signal.aborted) {
     await pause(limits.waitReasonMs, signal);
     const waiting = signal.aborted ? undefined : await askWhy(explain, signal);
     const reason = waiting?.obstacles[0]?.reason;
-    if (signal.aborted || waiting === undefined || reason === told) continue;
-    told = reason;
+    if (signal.aborted || waiting === undefined || reason === printed) continue;
+    printed = reason;
     output.note(output.noteColors.dim(`waits: ${printable(describeWait(waiting, formatTime))}`));
   }
 }

@@ -9,11 +9,11 @@ import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodeOf, exitCodes, worstOf } from "./exit-code.ts";
 import { askAbout, findProject, typedProject } from "./find-project.ts";
 import { errorRecord } from "./report-error.ts";
-import { errorOfOutcome, outcomeLine, outcomeRecord, tellOutcome } from "./submitted-text.ts";
+import { errorOfOutcome, outcomeLine, outcomeRecord, printOutcome } from "./submitted-text.ts";
 import { parseDuration, plainNames } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
-import { tellGoingOn } from "./wait-again.ts";
-import { tellWhyItWaits } from "./wait-reason.ts";
+import { printContinuing } from "./wait-again.ts";
+import { printWaitReason } from "./wait-reason.ts";
 
 interface WaitFlags {
   readonly timeout?: number;
@@ -71,7 +71,7 @@ async function waitForTasks(
       if (ids.length === 1 && only !== undefined) return await waitForOne(context, swarm, only, flags);
       return await waitForMany(context, swarm, open, flags);
     } catch (error) {
-      tellGoingOn(error, open, context);
+      printContinuing(error, open, context);
       throw error;
     }
   });
@@ -88,10 +88,10 @@ async function waitForOne(
   const project = await ask(context, (options) => findProject(swarm, { id, typed, configured }, options));
   const ended = new AbortController();
   const explain = (options: AskOptions) => swarm.explain(id, { project, ...options });
-  void tellWhyItWaits({ explain, output, signal: ended.signal });
+  void printWaitReason({ explain, output, signal: ended.signal });
   try {
     const timeoutMs = timeout === undefined ? {} : { timeoutMs: timeout };
-    tellOutcome(await swarm.task(id, { project }).outcome({ signal, ...timeoutMs }), output);
+    printOutcome(await swarm.task(id, { project }).outcome({ signal, ...timeoutMs }), output);
     return exitCodes.ok;
   } finally {
     ended.abort();
@@ -133,6 +133,6 @@ async function waitForMany(
   };
   await Promise.all([...open].map(waitFor));
   signal.throwIfAborted();
-  if (timedOut !== undefined) tellGoingOn(timedOut, open, context);
+  if (timedOut !== undefined) printContinuing(timedOut, open, context);
   return worstOf(codes);
 }

@@ -94,7 +94,7 @@ export class Asker {
     this.#deps = deps;
     deps.horizon.onNewLeader(() => {
       this.#changes += 1;
-      this.#outled.tell();
+      this.#outled.notify();
     });
   }
 

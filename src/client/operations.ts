@@ -350,11 +350,11 @@ export class Operations implements SwarmOperations {
   }
 
   async drain(agent: string, options?: AskOptions): Promise<void> {
-    await this.#tellAgent("drain", agent, options);
+    await this.#changeDrain("drain", agent, options);
   }
 
   async undrain(agent: string, options?: AskOptions): Promise<void> {
-    await this.#tellAgent("undrain", agent, options);
+    await this.#changeDrain("undrain", agent, options);
   }
 
   async transferLead(given?: TransferOptions): Promise<Lead> {
@@ -393,7 +393,7 @@ export class Operations implements SwarmOperations {
     return { leader: answer.leader, term: answer.term };
   }
 
-  async #tellAgent(verb: "drain" | "undrain", given: string, options?: AskOptions): Promise<void> {
+  async #changeDrain(verb: "drain" | "undrain", given: string, options?: AskOptions): Promise<void> {
     const agent = argument([verb, "agent"], given, agentIdSchema);
     const question = {
       kind: "command",

@@ -443,12 +443,12 @@ export class SwarmClient implements Swarm {
   readonly #usualTerms: SubmitTerms;
   #idsMade = 0;
   #closing: Promise<void> | undefined;
-  #tellClosed: (reason: WaggleError | undefined) => void = () => undefined;
+  #resolveClosed: (reason: WaggleError | undefined) => void = () => undefined;
 
   constructor(deps: SwarmDeps) {
     const { transport, clock, random } = deps;
     this.closed = new Promise((resolve) => {
-      this.#tellClosed = resolve;
+      this.#resolveClosed = resolve;
     });
     const horizon = new Horizon(clock);
     const subjects = subjectsOf(deps.swarm);
@@ -544,7 +544,7 @@ export class SwarmClient implements Swarm {
       transport.onStatus((status) => {
         if (status !== "closed" || transport.closedBy === undefined) return;
         this.#end(transport.closedBy);
-        this.#tellClosed(transport.closedBy);
+        this.#resolveClosed(transport.closedBy);
       }),
     ];
   }
@@ -805,7 +805,7 @@ export class SwarmClient implements Swarm {
     this.#progress.close();
     this.#chunkLogs.close();
     await this.#deps.onClose();
-    this.#tellClosed(undefined);
+    this.#resolveClosed(undefined);
   }
 
   /** No answer and no outcome can arrive any more. Idempotent: the first reason counts. */

@@ -19,7 +19,7 @@ export type Effect =
     }
   | { readonly kind: "revoke"; readonly attempt: OpenAttempt; readonly reason: string }
   | {
-      readonly kind: "tell";
+      readonly kind: "notify";
       readonly agent: AgentId;
       readonly incarnation: Incarnation;
       readonly what: "drain" | "undrain" | "fenced" | "rejoin";
@@ -102,7 +102,7 @@ export function addEffects(
       const row = state.agentById.get(agent);
       if (row === undefined) return;
       const what = event.type === "AgentDrained" ? "drain" : "undrain";
-      effects.push({ kind: "tell", agent, incarnation: row.incarnation, what });
+      effects.push({ kind: "notify", agent, incarnation: row.incarnation, what });
       return;
     }
     case "SlotGranted": {
@@ -128,7 +128,7 @@ export function addEffects(
       if (reason === "left") return;
       const refusal = reason === "forbidden" ? refusalOfReturn(state, event) : undefined;
       effects.push({
-        kind: "tell",
+        kind: "notify",
         agent,
         incarnation,
         what: reason === "fenced" ? "fenced" : "rejoin",

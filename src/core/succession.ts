@@ -4,7 +4,7 @@
 import type { AgentId, Incarnation, TaskRef } from "../ids.ts";
 import { taskKey } from "../ids.ts";
 import type { EndedTask } from "../state/ended-task.ts";
-import { placesOf, type SwarmState } from "../state/state.ts";
+import { capacityOf, type SwarmState } from "../state/state.ts";
 import { isRetryable, refOf } from "../state/task-rows.ts";
 import type { Violation } from "./invariant.ts";
 import { LedgerSuccession } from "./ledger-invariants.ts";
@@ -118,8 +118,8 @@ export class Succession {
   *#overfilled(state: SwarmState): Generator<string> {
     for (const agent of state.agentById.values()) {
       const before = this.#sameIncarnation(agent)?.inFlight ?? 0;
-      if (agent.open.size > placesOf(agent) && agent.open.size > before)
-        yield `agent ${agent.id} has ${agent.open.size} attempts with a capacity of ${placesOf(agent)}, ${before} before`;
+      if (agent.open.size > capacityOf(agent) && agent.open.size > before)
+        yield `agent ${agent.id} has ${agent.open.size} attempts with a capacity of ${capacityOf(agent)}, ${before} before`;
     }
   }
 

@@ -1,6 +1,6 @@
 // Requests for slots that would wait in vain, because a resource is on hold. The agent learns it at once, and may have
 // another way. An attempt that has held no slot yet waits for a second at most, and its task then waits in the queue.
-// There it takes no place of the agent, and may go elsewhere. Not here: the order of grants
+// There the task takes no capacity of the agent, and may go elsewhere. Not here: the order of grants
 // (scheduling/slot-planner.ts).
 
 import type { AgentId, Instant, ResourceName } from "../ids.ts";

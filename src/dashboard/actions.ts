@@ -100,11 +100,11 @@ export class Actions {
     });
     const { id, project, warnings } = handle;
     const isKnown = handle.ack?.duplicate === true;
-    const told = isKnown ? `${id} had been accepted before` : `${id} accepted`;
+    const sentence = isKnown ? `${id} had been accepted before` : `${id} accepted`;
     const beware = warnings.map(({ message }) => message);
     return answerOf({
-      ...{ command, count: 1, text: [told, ...beware].join("; ") },
-      results: [{ task: id, project, ok: true, text: told }],
+      ...{ command, count: 1, text: [sentence, ...beware].join("; ") },
+      results: [{ task: id, project, ok: true, text: sentence }],
     });
   }
 
@@ -178,10 +178,10 @@ export class Actions {
     const options = { timeoutMs: limits.dashboardActionMs };
     const results =
       verb === "cancel"
-        ? toldResults(await this.#changing(verb).cancel(tasks, options), tasks, ({ state }) =>
+        ? resultsOf(await this.#changing(verb).cancel(tasks, options), tasks, ({ state }) =>
             state === "cancelled" ? "cancelled" : `had ended before: ${state}`,
           )
-        : toldResults(
+        : resultsOf(
             await this.#changing(verb).retry(tasks, options),
             tasks,
             ({ round }) => `round ${round} began`,
@@ -255,7 +255,7 @@ function answerOf(
   return { ok: true, isDryRun: false, ...answer };
 }
 
-function toldResults<Outcome>(
+function resultsOf<Outcome>(
   results: readonly BulkResult<Outcome & { readonly taskId: string }>[],
   tasks: readonly { readonly project: string }[],
   textOf: (outcome: Outcome) => string,

@@ -54,7 +54,7 @@ export class LiveViews {
     });
     this.#viewers.add(viewer);
     if (this.#viewers.size === 1) this.#begin();
-    this.#tellLoss(viewer);
+    this.#sendLoss(viewer);
     const header = request.headers["last-event-id"];
     await topic.join(viewer, typeof header === "string" ? header : query.last);
   }
@@ -63,7 +63,7 @@ export class LiveViews {
   look({ lost, lostMs }: Look, point: HistoryPoint): void {
     this.#lost = lost;
     if (lostMs !== undefined) this.#lostMs = lostMs;
-    for (const viewer of this.#viewers) this.#tellLoss(viewer);
+    for (const viewer of this.#viewers) this.#sendLoss(viewer);
     this.#send(frameOf("point", point));
     if (lost === undefined) for (const topic of this.#topicByKey.values()) topic.touch();
     const now = this.#deps.clock.monotonicMs();
@@ -77,8 +77,8 @@ export class LiveViews {
     this.#topicByKey.clear();
   }
 
-  /** `lost` or `back`, unless the viewer knows. A viewer that is behind is told at a later look. */
-  #tellLoss(viewer: Viewer): void {
+  /** `lost` or `back`, unless the viewer knows. A viewer that is behind is notified later. */
+  #sendLoss(viewer: Viewer): void {
     const loss = this.#lost === undefined ? "" : `${this.#lost.what}: ${this.#lost.message}`;
     if (viewer.knownLoss === loss) return;
     const frame =

@@ -14,7 +14,7 @@ export function frameOf(name: LiveMessageName, message: unknown, id?: string): s
 export class Viewer {
   readonly #response: ServerResponse;
   #isBehind = false;
-  /** The loss that the viewer was told of last; empty: none, or it is over. */
+  /** The last loss sent to the viewer; empty: none, or it is over. */
   knownLoss = "";
 
   /** @param onCaughtUp called when a slow viewer has read everything: it needs a whole state */

@@ -520,7 +520,7 @@ export interface AttemptView {
   readonly tokensReserved?: number;
   readonly tokensCharged?: number;
   /** Ended, and still occupies the agent. */
-  readonly holdsPlace: boolean;
+  readonly holdsCapacity: boolean;
   /** The receipt as one sentence: `highest score of 3 (7 agents; 4 not eligible); waited 20ms`. */
   readonly why: string;
   readonly receipt: {
@@ -751,9 +751,9 @@ export interface ResourceRow {
   readonly isAutoTuned: boolean;
   readonly alphaFrom: "resource" | "policy";
   /** The oldest few. */
-  readonly holders: readonly SlotParty[];
+  readonly holders: readonly SlotLeaseStatus[];
   /** In the order in which they would be granted, if `order` is present; else the oldest few. */
-  readonly waiters: readonly (SlotParty & {
+  readonly waiters: readonly (SlotLeaseStatus & {
     /** From 1. */
     readonly order?: number;
     /** L of the agent and its two terms: L = α · Q / max Q + (1 − α) · D / max D. Q: weights of its waiting requests.
@@ -775,7 +775,7 @@ export interface ResourceRow {
   readonly alphas: Series<"alpha">;
 }
 
-export interface SlotParty {
+export interface SlotLeaseStatus {
   readonly agent: string;
   readonly handle: string;
   readonly forMs: number;

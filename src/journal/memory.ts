@@ -187,7 +187,7 @@ class MemoryConnection {
     const isReconnected = this.#isOffline && !isOffline;
     this.#isOffline = isOffline;
     this.#store.changes.ring();
-    if (isReconnected) this.reconnected.tell();
+    if (isReconnected) this.reconnected.notify();
   }
 
   close(): void {

@@ -189,7 +189,7 @@ class NatsWire implements StreamWire {
     if (this.#status === status || this.#status === "closed") return;
     this.#status = status;
     if (status !== "connected") this.#requests.settleAll("disconnected");
-    this.#listeners.tell();
+    this.#listeners.notify();
   }
 }
 

@@ -11,8 +11,8 @@ import { phaseOf } from "../state/hold-rows.ts";
 import { totalAt } from "../state/rolling-window.ts";
 import {
   type AgentRow,
+  capacityOf,
   type HoldRow,
-  placesOf,
   runsTasks,
   type SwarmState,
   type TaskQueue,
@@ -149,7 +149,7 @@ export class Gauges {
   #readAgents(state: SwarmState): void {
     const { agents, capacity, inFlight, load } = this.#metrics;
     for (const each of agentStates) agents.with({ status: each }).set(0);
-    let places = 0;
+    let total = 0;
     let open = 0;
     let loads = 0;
     let online = 0;
@@ -158,13 +158,13 @@ export class Gauges {
       agents.with({ status: statusOf(agent) }).add(1);
       if (!agent.online) continue;
       online += 1;
-      places += placesOf(agent);
+      total += capacityOf(agent);
       open += agent.open.size;
       loads += loadOf(agent);
       if (this.#byAgent && online <= limits.metricAgentsMax)
         load.with({ agent: agent.id }).set(loadOf(agent));
     }
-    capacity.with({}).set(places);
+    capacity.with({}).set(total);
     inFlight.with({}).set(open);
     if (!this.#byAgent) load.with({} as Labels<"agent">).set(online === 0 ? 0 : loads / online);
   }

@@ -55,18 +55,18 @@ export class Horizon {
 
   /** Notes a point from a leader. `knownWhenAsked` is absent for a message without a request: within a term, the order
    *  of messages and answers proves nothing. */
-  note(told: JournalPoint, knownWhenAsked?: JournalPoint): void {
-    if (knownWhenAsked !== undefined) this.#weigh(told);
-    else if (this.#isWary && told.term > this.#term) return;
+  note(heard: JournalPoint, knownWhenAsked?: JournalPoint): void {
+    if (knownWhenAsked !== undefined) this.#weigh(heard);
+    else if (this.#isWary && heard.term > this.#term) return;
     const before = this.#known;
     const wasReset = knownWhenAsked !== undefined && isFurther(knownWhenAsked, before);
-    const loss = wasReset ? undefined : (lossBetween(before, told) ?? lossSince(knownWhenAsked, told));
-    if (loss !== undefined || isFurther(told, before)) this.#known = { term: told.term, idx: told.idx };
+    const loss = wasReset ? undefined : (lossBetween(before, heard) ?? lossSince(knownWhenAsked, heard));
+    if (loss !== undefined || isFurther(heard, before)) this.#known = { term: heard.term, idx: heard.idx };
     if (loss !== undefined) this.#unproven = [];
-    else if (before.term > 0 && told.term > before.term)
+    else if (before.term > 0 && heard.term > before.term)
       this.#unproven = [...this.#unproven.slice(1 - limits.rememberedTerms), before];
-    this.#raise(told.term);
-    if (loss !== undefined) this.#lossListeners.tell(loss);
+    this.#raise(heard.term);
+    if (loss !== undefined) this.#lossListeners.notify(loss);
   }
 
   /** Whether a leader's starts of terms are needed to show that the journal lost nothing. */
@@ -85,7 +85,7 @@ export class Horizon {
     this.#start = start;
     const isOtherTerm = before?.term === start.term && before.opened !== start.opened;
     const loss = isOtherTerm ? new LossError(this.#known, start) : firstLost(points, starts);
-    if (loss !== undefined) this.#lossListeners.tell(loss);
+    if (loss !== undefined) this.#lossListeners.notify(loss);
   }
 
   /** Notes an answer with a point of the journal; ignores answers without a point. */
@@ -115,29 +115,29 @@ export class Horizon {
     const before = this.#term;
     if (term <= before) return;
     this.#term = term;
-    if (before > 0) this.#leaderListeners.tell();
-    this.#termListeners.tell(term);
+    if (before > 0) this.#leaderListeners.notify();
+    this.#termListeners.notify(term);
   }
 
   /** Whether an answer confirms the highest known term or raises doubt. */
-  #weigh(told: JournalPoint): void {
-    if (told.term >= this.#term) {
-      if (told.term > this.#term) this.#isWary = false;
+  #weigh(heard: JournalPoint): void {
+    if (heard.term >= this.#term) {
+      if (heard.term > this.#term) this.#isWary = false;
       this.#doubt.renew();
       return;
     }
-    if (this.#doubt.isBelieved()) this.#giveUpFor(told);
+    if (this.#doubt.isBelieved()) this.#giveUpFor(heard);
   }
 
-  #giveUpFor(told: JournalPoint): void {
-    this.#term = told.term;
+  #giveUpFor(heard: JournalPoint): void {
+    this.#term = heard.term;
     this.#isWary = true;
     this.#unproven = [];
     this.#doubt.renew();
     const known = this.#known;
-    if (known.term <= told.term) return;
-    this.#known = { term: told.term, idx: told.idx };
-    this.#lossListeners.tell(new LossError(known, told));
+    if (known.term <= heard.term) return;
+    this.#known = { term: heard.term, idx: heard.idx };
+    this.#lossListeners.notify(new LossError(known, heard));
   }
 }
 
@@ -150,14 +150,14 @@ function firstLost(points: readonly JournalPoint[], starts: readonly TermStart[]
 }
 
 /** Every batch of a later term follows all batches of earlier terms, in whatever order news arrive. */
-function lossBetween(known: JournalPoint, told: JournalPoint): LossError | undefined {
-  return known.term > 0 && told.term > known.term && told.idx <= known.idx
-    ? new LossError(known, told)
+function lossBetween(known: JournalPoint, heard: JournalPoint): LossError | undefined {
+  return known.term > 0 && heard.term > known.term && heard.idx <= known.idx
+    ? new LossError(known, heard)
     : undefined;
 }
 
-function lossSince(known: JournalPoint | undefined, told: JournalPoint): LossError | undefined {
-  return known !== undefined && told.term === known.term && told.idx < known.idx
-    ? new LossError(known, told)
+function lossSince(known: JournalPoint | undefined, heard: JournalPoint): LossError | undefined {
+  return known !== undefined && heard.term === known.term && heard.idx < known.idx
+    ? new LossError(known, heard)
     : undefined;
 }

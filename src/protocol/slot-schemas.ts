@@ -243,7 +243,7 @@ export const slotsRevokedPushSchema = z.object({
 /** The attempt that slots serve. */
 const servedTask = z.object({ project: z.string(), task: z.string(), attempt: z.int() });
 
-const party = z.object({
+const slotLease = z.object({
   agent: z.string(),
   handle: z.string(),
   /** Time since the grant or the request. */
@@ -282,8 +282,8 @@ export const resourceStatusSchema = z.object({
   /** Origin of α. */
   alphaFrom: z.enum(["resource", "policy"]),
   /** The oldest few of each. */
-  holders: z.array(party),
-  waiters: z.array(party),
+  holders: z.array(slotLease),
+  waiters: z.array(slotLease),
   onHold: z
     .object({ until: z.number(), phase: z.enum(["held", "due", "probing"]) })
     .optional()

@@ -5,7 +5,7 @@ import type { Clock } from "../clock.ts";
 import type { AgentId, GroupId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { AgentVerb } from "../protocol/subjects.ts";
-import { type AgentRow, placesOf } from "../state/state.ts";
+import { type AgentRow, capacityOf } from "../state/state.ts";
 
 interface Bucket {
   /** Messages left. */
@@ -88,8 +88,8 @@ export class AgentGate {
 
 /** A second. */
 function mostOf(sort: MessageSort, row: AgentRow | undefined): number {
-  const places = row === undefined ? 0 : placesOf(row);
-  if (sort === "progress") return places * limits.progressPerPlaceMax;
-  if (sort === "chunks") return places * limits.chunkMessagesPerPlaceMax;
+  const capacity = row === undefined ? 0 : capacityOf(row);
+  if (sort === "progress") return capacity * limits.progressPerAttemptMax;
+  if (sort === "chunks") return capacity * limits.chunkMessagesPerAttemptMax;
   return limits.agentMessagesMax[sort];
 }

@@ -27,7 +27,7 @@ import type { AttemptTokens } from "./attempt-tokens.ts";
 import type { Commit } from "./inbox.ts";
 import type { Presences } from "./presence.ts";
 
-type Tell = Pick<Extract<Effect, { kind: "tell" }>, "what" | "refusal">;
+type Notice = Pick<Extract<Effect, { kind: "notify" }>, "what" | "refusal">;
 
 /** All pushes to an agent, in the order of sending: stop, start, slots, new status. */
 interface AgentMail {
@@ -35,7 +35,7 @@ interface AgentMail {
   readonly incarnation: Incarnation;
   readonly revokedByReason: Map<string, NamedAttempt[]>;
   readonly assignments: Assignment[];
-  readonly tell: Tell[];
+  readonly notices: Notice[];
   readonly grantedHandles: string[];
   readonly endedWaits: EndedWait[];
   readonly idleHandles: string[];
@@ -81,8 +81,8 @@ export class Outbox {
         case "revoke":
           revoke(mails.to(effect.attempt), effect);
           break;
-        case "tell":
-          mails.to(effect).tell.push(effect);
+        case "notify":
+          mails.to(effect).notices.push(effect);
           break;
         case "slots-granted":
           mails.to(effect).grantedHandles.push(...effect.handles);
@@ -179,9 +179,9 @@ export class Outbox {
         this.revoke({ agent, incarnation, attempts, reason }, commit);
     this.#assign(mails, commit);
     for (const mail of mails) {
-      const { agent, incarnation, tell } = mail;
+      const { agent, incarnation, notices } = mail;
       this.sendSlots(mail, slotsIn(mail), commit);
-      for (const { what: type, refusal } of tell)
+      for (const { what: type, refusal } of notices)
         this.push(agent, { type, term: commit.term, incarnation, ...refusalField(refusal) });
     }
   }
@@ -313,7 +313,7 @@ class Mails {
       incarnation,
       revokedByReason: new Map(),
       assignments: [],
-      tell: [],
+      notices: [],
       grantedHandles: [],
       endedWaits: [],
       idleHandles: [],

@@ -7,7 +7,7 @@ import type { AgentId, Instant, Kind } from "../ids.ts";
 import type { Access } from "../state/grant.ts";
 import { meetsNeeds, type Needs } from "../state/needs.ts";
 import type { IneligibleReason } from "../state/receipt.ts";
-import { type AgentRow, placesOf, type SwarmState } from "../state/state.ts";
+import { type AgentRow, capacityOf, type SwarmState } from "../state/state.ts";
 import { rateGate } from "./gates.ts";
 import { holdAt } from "./hold.ts";
 
@@ -136,7 +136,7 @@ export function isLive(agent: AgentRow): boolean {
 
 /** All capacity is occupied, prefetch included. */
 export function isFull(agent: AgentRow): boolean {
-  return agent.open.size >= placesOf(agent);
+  return agent.open.size >= capacityOf(agent);
 }
 
 /** Whether the agent would start a task now, and not keep it behind others as prefetched. */

@@ -6,7 +6,7 @@ import type { AgentId, Instant, Kind } from "../ids.ts";
 import { agentOf } from "../state/agent-rows.ts";
 import { phaseOf } from "../state/hold-rows.ts";
 import { type CandidateTerms, type IneligibleReason, ineligibleReasons } from "../state/receipt.ts";
-import { type AgentRow, placesOf, runsTasks, type SwarmState } from "../state/state.ts";
+import { type AgentRow, capacityOf, runsTasks, type SwarmState } from "../state/state.ts";
 import { type Expectation, expectationOf, qualityOf } from "../state/success-rate.ts";
 import { backlogOf, hasBacklog } from "./backlog.ts";
 import { Candidate, Contender, type Ranks } from "./candidate.ts";
@@ -118,7 +118,7 @@ class VerdictTable {
     const servesKind = agent.kinds.has(kind);
     const candidate = agent.online && servesKind ? this.#candidate(agent) : undefined;
     const until = this.#until(agent, standing);
-    const capacity = placesOf(agent);
+    const capacity = capacityOf(agent);
     const verdict: AgentVerdict = {
       agent: agent.id,
       standing,

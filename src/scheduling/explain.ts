@@ -345,7 +345,7 @@ class WaitingTask {
       ...this.#unserved,
       ...this.#overBudget(),
       ...this.#overLimit(),
-      ...this.#noPlace(),
+      ...this.#noCapacity(),
     ];
     return obstacles.length > 0 ? obstacles : [this.#laterTurn()];
   }
@@ -467,7 +467,7 @@ class WaitingTask {
   }
 
   /** When some agent serves the kind, but none may have the task now. */
-  #noPlace(): Obstacle[] {
+  #noCapacity(): Obstacle[] {
     if (this.#feasible > 0 || this.#unserved.length > 0) return [];
     const counts = countsByReason(this.#serving);
     const able = this.#serving.filter(({ standing }) => !awayReasons.has(standing));

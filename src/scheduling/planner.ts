@@ -155,12 +155,12 @@ export class Round {
   #place(turns: TurnOrder, next: Next): Offer | undefined {
     const { project } = next;
     if (projectGate(project.row) !== undefined) turns.excludeProject(project.row);
-    else if (isBudgeted(this.#state, project.row)) return this.#placeWithin(turns, next);
-    else return this.#placeFreely(turns, next);
+    else if (isBudgeted(this.#state, project.row)) return this.#assignWithinBudgets(turns, next);
+    else return this.#assignFreely(turns, next);
     return undefined;
   }
 
-  #placeFreely(turns: TurnOrder, next: Next): Offer | undefined {
+  #assignFreely(turns: TurnOrder, next: Next): Offer | undefined {
     const offer = this.#offer(next.queue, next.task);
     if (offer.ranking.candidates.length > 0) return offer;
     if (offer.excluded.length > 0 && offer.pool.isOpen) turns.excludePartition(offer.partition);
@@ -171,7 +171,7 @@ export class Round {
   }
 
   /** Under a budget: the first of the user's tasks that fits and has a willing agent. */
-  #placeWithin(turns: TurnOrder, next: Next): Offer | undefined {
+  #assignWithinBudgets(turns: TurnOrder, next: Next): Offer | undefined {
     const first = this.#offer(next.queue, next.task);
     if (first.ranking.candidates.length > 0 && first.verdict.kind === "runs") return first;
     if (this.#isOutAsOne(first, next.queue)) {

@@ -16,8 +16,8 @@ import { kindRowOf, noteKind } from "./kind-rows.ts";
 import {
   type AgentRow,
   cameForSlots,
+  capacityOf,
   type OpenAttempt,
-  placesOf,
   type SuccessRecord,
   type SwarmState,
 } from "./state.ts";
@@ -96,7 +96,7 @@ export function openAttempt(state: SwarmState, agent: AgentRow, attempt: OpenAtt
     `agent ${agent.id} is in the session of the assignment`,
   );
   assert(attempt.number === agent.lastNumber + 1, `assignments to ${agent.id} are numbered without gaps`);
-  assert(agent.open.size < placesOf(agent), `agent ${agent.id} has free capacity`);
+  assert(agent.open.size < capacityOf(agent), `agent ${agent.id} has free capacity`);
   agent.lastNumber = attempt.number;
   agent.open.set(attempt.number, attempt);
   openProbes(state, attempt);
@@ -112,7 +112,7 @@ export function closeAttempt(state: SwarmState, attempt: OpenAttempt, isRevoked:
   closeProbes(state, attempt);
   const agent = agentOf(state, attempt.agent);
   if (isRevoked) attempt.state = "revoked";
-  else freePlace(agent, attempt);
+  else freeCapacity(agent, attempt);
 }
 
 /** Frees the capacity of a revoked attempt. */
@@ -120,12 +120,12 @@ export function releaseAttempt(state: SwarmState, event: EventOf<"AttemptRelease
   const agent = agentOf(state, event.agent);
   const attempt = findRevoked(agent, event);
   assert(attempt !== undefined, `attempt ${event.task}#${event.attempt} is released after it was revoked`);
-  freePlace(agent, attempt);
+  freeCapacity(agent, attempt);
   return attempt;
 }
 
 /** Freed capacity is a tick of every kind served by the agent. */
-function freePlace(agent: AgentRow, attempt: OpenAttempt): void {
+function freeCapacity(agent: AgentRow, attempt: OpenAttempt): void {
   agent.open.delete(attempt.number);
   for (const row of agent.kindRows) row.tick += 1;
 }

@@ -677,7 +677,7 @@ export function isDueEarlier(a: Timer, b: Timer): boolean {
 }
 
 /** The agent's capacity: concurrent tasks and prefetched tasks together. */
-export function placesOf(agent: AgentRow): number {
+export function capacityOf(agent: AgentRow): number {
   return agent.maxConcurrent + agent.prefetch;
 }
 

@@ -212,14 +212,14 @@ class MemoryTransport implements Transport {
     this.#status = "connected";
     for (const subscription of this.#subscriptions) this.#announce(subscription);
     for (const message of this.#kept.take()) this.#hub.route(message);
-    this.#listeners.tell(this.#status);
+    this.#listeners.notify(this.#status);
   }
 
   #disconnect(status: "reconnecting" | "closed"): void {
     this.#status = status;
     for (const subscription of this.#subscriptions) this.#withdraw(subscription);
     this.#requests.settleAll("disconnected");
-    this.#listeners.tell(this.#status);
+    this.#listeners.notify(this.#status);
   }
 
   #announce(subscription: MemorySubscription): void {

@@ -350,7 +350,7 @@ class WireTransport implements NatsTransport {
     this.#status = status;
     if (status === "connected") this.#sendKept();
     else this.#requests.settleAll("disconnected");
-    this.#listeners.tell(status);
+    this.#listeners.notify(status);
   }
 
   #sendKept(): void {

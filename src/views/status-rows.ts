@@ -21,8 +21,8 @@ import type { BudgetSettings } from "../state/settings.ts";
 import { utilisationOf } from "../state/slot-rows.ts";
 import {
   type AgentRow,
+  capacityOf,
   type HoldRow,
-  placesOf,
   type ResourceRow,
   runsTasks,
   type SlotLeaseRow,
@@ -39,7 +39,7 @@ export function standingOf(row: AgentRow): AgentStanding {
   const { online, draining, open } = row;
   if (!online) return { status: "offline", saturated: false, draining };
   const status = open.size > 0 ? "busy" : "ready";
-  return { status, saturated: open.size >= placesOf(row), draining };
+  return { status, saturated: open.size >= capacityOf(row), draining };
 }
 
 /** @param presences undefined on a standby */
@@ -150,20 +150,28 @@ export function holdStatusesOf({ holds }: SwarmState): HoldStatus[] {
     }));
 }
 
-type SlotParty = ResourceStatus["holders"][number];
+type SlotLeaseStatus = ResourceStatus["holders"][number];
 
-function holderOf(state: SwarmState, slot: SlotLeaseRow, at: Instant): SlotParty {
+function holderOf(state: SwarmState, slot: SlotLeaseRow, at: Instant): SlotLeaseStatus {
   const idleAt = slot.idleTimer?.dueAt;
-  return { ...partyOf(state, slot, slot.grantedAt, at), ...(idleAt === undefined ? {} : { idleAt }) };
+  return { ...slotLeaseOf(state, slot, slot.grantedAt, at), ...(idleAt === undefined ? {} : { idleAt }) };
 }
 
-function waiterOf(state: SwarmState, slot: SlotLeaseRow, at: Instant): SlotParty {
+function waiterOf(state: SwarmState, slot: SlotLeaseRow, at: Instant): SlotLeaseStatus {
   const waitsFor = tokensReasonOf(state, slot, at);
-  return { ...partyOf(state, slot, slot.requestedAt, at), ...(waitsFor === undefined ? {} : { waitsFor }) };
+  return {
+    ...slotLeaseOf(state, slot, slot.requestedAt, at),
+    ...(waitsFor === undefined ? {} : { waitsFor }),
+  };
 }
 
 /** Who holds or waits, and for what. */
-function partyOf(state: SwarmState, slot: SlotLeaseRow, since: Instant | undefined, at: Instant): SlotParty {
+function slotLeaseOf(
+  state: SwarmState,
+  slot: SlotLeaseRow,
+  since: Instant | undefined,
+  at: Instant,
+): SlotLeaseStatus {
   const { agent, handle, as, label, tokens } = slot;
   const attempt = attemptOf(state, slot);
   const { project = attempt?.project } = slot;
@@ -187,7 +195,7 @@ function partyOf(state: SwarmState, slot: SlotLeaseRow, since: Instant | undefin
 function firstOf<Item, Row>(items: Iterable<Item>, rowOf: (item: Item) => Row): Row[] {
   const rows: Row[] = [];
   for (const item of items) {
-    if (rows.length === limits.slotPartiesShownMax) break;
+    if (rows.length === limits.slotLeasesShownMax) break;
     rows.push(rowOf(item));
   }
   return rows;

@@ -12,7 +12,7 @@ import { launcher, RunningWaggle, Workplace } from "../support/waggle-process.ts
 let workplace: Workplace;
 let swarm: Swarm;
 /** Ends the tasks of kind slow. */
-let isToldAll = false;
+let isComplete = false;
 const clients: Client[] = [];
 
 beforeAll(async () => {
@@ -23,7 +23,7 @@ beforeAll(async () => {
     id: "slow",
     kinds: ["slow"],
     handler: async function* (_task, { progress }) {
-      while (!isToldAll) {
+      while (!isComplete) {
         progress(0.5, "half of it"); // again: the leader passes reports on once a client awaits the task
         yield "a part"; // again: before the client's inbox is open, chunks are lost
         await new Promise((resolve) => setTimeout(resolve, 50));
@@ -243,16 +243,16 @@ describe("waggle mcp", () => {
 
   it("reports the steps of a task while a call waits, if the client asks for progress", async () => {
     const client = await aClient();
-    const told: string[] = [];
+    const said: string[] = [];
     const expected = ["attempt 1 goes to slow", "50 % · half of it", "a part"];
     const params = { name: "submit", arguments: { kind: "slow", waitSeconds: 20 } };
     const { content } = await client.callTool(params, {
       onprogress: ({ message }) => {
-        told.push(message ?? "");
-        isToldAll = expected.every((text) => told.includes(text));
+        said.push(message ?? "");
+        isComplete = expected.every((text) => said.includes(text));
       },
     });
-    expect(told).toEqual(expect.arrayContaining(expected));
+    expect(said).toEqual(expect.arrayContaining(expected));
     expect(content.at(-1)).toEqual({ type: "text", text: "done" });
   });
 

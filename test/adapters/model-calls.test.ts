@@ -390,11 +390,11 @@ describe("a used up quota", () => {
     await ask();
     await swarm.hold({ resource }, { forMs: 100 });
     await ask(); // the probe
-    const told: string[] = [];
+    const eventTypes: string[] = [];
     for await (const { event } of swarm.events({ types: ["HoldPlaced", "SlotReleased", "HoldEnded"] }))
       if ("resources" in event ? event.resources[0] === resource : "name" in event && event.name === resource)
-        told.push(event.type);
-    expect(told).toEqual(["HoldPlaced", "SlotReleased", "HoldPlaced", "HoldPlaced", "SlotReleased"]);
+        eventTypes.push(event.type);
+    expect(eventTypes).toEqual(["HoldPlaced", "SlotReleased", "HoldPlaced", "HoldPlaced", "SlotReleased"]);
     await swarm.unhold({ resource });
     let longer = 0;
     await model

@@ -44,9 +44,9 @@ describe("the ledger", () => {
             started.push(...arrivals.map(({ held }) => held.task));
             for (const n of each.numbers) delivered.add(n);
           } else if (each.type === "revoke") {
-            const isTold =
+            const isReported =
               ledger.revoke([{ project: "p", task: `t${each.number}`, attempt: 1 }]).length === 1;
-            expect(!isTold || (delivered.has(each.number) && !ended.has(each.number))).toBe(true);
+            expect(!isReported || (delivered.has(each.number) && !ended.has(each.number))).toBe(true);
           } else if (each.type === "end") {
             const isFirst = delivered.has(each.number) && !ended.has(each.number);
             expect(ledger.end(keyOf(each.number)) !== undefined).toBe(isFirst);

@@ -190,10 +190,10 @@ describe("logs through a swarm", () => {
     const story = await swarm.story(task.id);
     await swarm.close();
     swarm = await connect({ swarm: "test", transport: there.hub.connect(), project: "red" });
-    const party = there.hub.connect();
+    const agentWire = there.hub.connect();
     let answer: Uint8Array | undefined;
-    party.subscribe(subjects.agentLog("_", "a1"), ({ reply }) => {
-      if (answer !== undefined && reply !== undefined) party.publish(reply, answer);
+    agentWire.subscribe(subjects.agentLog("_", "a1"), ({ reply }) => {
+      if (answer !== undefined && reply !== undefined) agentWire.publish(reply, answer);
     });
     const askedAt = performance.now();
     const unanswered = { missing: expect.stringContaining("agent a1 does not answer") };
@@ -201,6 +201,6 @@ describe("logs through a swarm", () => {
     expect(performance.now() - askedAt).toBeLessThan(limits.logAskTimeoutMs + 500);
     answer = encode({ logs: "all of them" });
     expect(await swarm.log(story)).toMatchObject([unanswered]);
-    await party.close();
+    await agentWire.close();
   });
 });

@@ -58,16 +58,22 @@ describe("a request", () => {
     ["many", 200, [], [expect.stringMatching(/waggle-tokens: "many"; expected a whole number$/)]],
     ["-1", 500, [], [expect.stringContaining('waggle-tokens: "-1"')]],
     ["", 200, [], []],
-  ])("learns the tokens used from the answer's header: %s with %d", async (tokens, status, told, warned) => {
-    answer = (_, __, response) => response.writeHead(status, { "waggle-tokens": tokens }).end();
-    const said: number[] = [];
-    const { warnings, logger } = aLogger();
-    const context = aContext({ logger, reportTokens: (count) => void said.push(count) });
-    const call = httpHandler({ url: `http://127.0.0.1:${port}/work` })(aTask(), context) as Promise<unknown>;
-    await call.catch(() => undefined);
-    expect(said).toEqual(told);
-    expect(warnings).toEqual(warned);
-  });
+  ])(
+    "learns the tokens used from the answer's header: %s with %d",
+    async (tokens, status, expected, warned) => {
+      answer = (_, __, response) => response.writeHead(status, { "waggle-tokens": tokens }).end();
+      const said: number[] = [];
+      const { warnings, logger } = aLogger();
+      const context = aContext({ logger, reportTokens: (count) => void said.push(count) });
+      const call = httpHandler({ url: `http://127.0.0.1:${port}/work` })(
+        aTask(),
+        context,
+      ) as Promise<unknown>;
+      await call.catch(() => undefined);
+      expect(said).toEqual(expected);
+      expect(warnings).toEqual(warned);
+    },
+  );
 
   it("carries the payload, and who and what it is for", async () => {
     answer = (_, body, response) => response.end(`${body.length}`);

@@ -59,7 +59,7 @@ it("loses nothing and starts nothing twice", async () => {
           outcome: "completed" as const,
           result: `of ${task}`,
         }));
-        session.tell({ type: "ended", ends });
+        session.send({ type: "ended", ends });
         await settled();
       }
       await clock.advance(20_000);
@@ -70,7 +70,7 @@ it("loses nothing and starts nothing twice", async () => {
       for (const report of leader.reports()) {
         expect(report).toMatchObject({ outcome: "completed", result: `of ${report.task}` });
       }
-      session.tell({ type: "stop" });
+      session.send({ type: "stop" });
       await clock.advance(10_000);
     }),
     { numRuns: 60 },

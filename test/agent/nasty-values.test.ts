@@ -27,11 +27,11 @@ async function endsOf(handler: Handler, log = silentLogger) {
     reached: { swarm: swarmId("test"), servers: undefined },
     tracing: undefined,
     handler,
-    slots: new Slots({ agent: "a1", clock, tell: () => undefined }),
+    slots: new Slots({ agent: "a1", clock, send: () => undefined }),
     maxConcurrent: 1,
     clock,
     log,
-    tell: (order) => {
+    send: (order) => {
       if (order.type === "ended") ends.push(...order.ends);
       if (order.type === "progress") reports.push(...order.reports);
     },

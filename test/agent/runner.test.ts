@@ -51,7 +51,7 @@ function start(handler: Handler, maxConcurrent = 4, log = silentLogger, reportsE
   const progress: ProgressReport[][] = [];
   const emitted: EmittedChunks[] = [];
   const slotOrders: SessionOrder[] = [];
-  const slots = new Slots({ agent: "a1", clock, tell: (order) => slotOrders.push(order) });
+  const slots = new Slots({ agent: "a1", clock, send: (order) => slotOrders.push(order) });
   const runner = new Runner({
     reportsErrorText,
     agent: "a1",
@@ -62,7 +62,7 @@ function start(handler: Handler, maxConcurrent = 4, log = silentLogger, reportsE
     maxConcurrent,
     clock,
     log,
-    tell: (order) => {
+    send: (order) => {
       if (order.type === "progress") progress.push([...order.reports]);
       if (order.type === "chunks") emitted.push(order);
       if (order.type !== "ended") return;

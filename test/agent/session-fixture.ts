@@ -90,7 +90,7 @@ export class SessionFixture {
   async end(task: string, end: Partial<AttemptEnd> = {}): Promise<void> {
     const order = this.started.findLast((each) => each.task === task);
     if (order === undefined) throw new Error(`${task} was not started`);
-    this.session.tell({
+    this.session.send({
       type: "ended",
       ends: [{ key: order.key, outcome: "completed", latencyMs: 5, ...end }],
     });

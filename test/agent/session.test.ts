@@ -15,7 +15,7 @@ async function join(options: SessionFixtureOptions = {}): Promise<SessionFixture
 
 afterEach(async () => {
   fixture.leader.vanish();
-  fixture.session.tell({ type: "stop" });
+  fixture.session.send({ type: "stop" });
   await fixture.clock.advance(limits.agentStopMs + 2 * limits.agentLeaveMs);
   expect(
     fixture.closed,
@@ -181,10 +181,10 @@ describe("heartbeats", () => {
   });
 
   it("list what runs and what is answered late, with names of 128 letters, in one message that a leader takes", async () => {
-    const places = limits.maxConcurrentMax;
-    const { leader } = await join({ profile: { maxConcurrent: places, prefetch: places } });
+    const capacity = limits.maxConcurrentMax;
+    const { leader } = await join({ profile: { maxConcurrent: capacity, prefetch: capacity } });
     const heard = limits.resultMessagesInFlightMax * limits.itemsPerMessageMax;
-    const assigned = Array.from({ length: heard + 2 * places }, (_, at) =>
+    const assigned = Array.from({ length: heard + 2 * capacity }, (_, at) =>
       leader.assignment({ task: `t${at}`.padEnd(128, "x"), attempt: limits.maxAttemptsMax }),
     );
     for (let at = 0; at < assigned.length; at += limits.itemsPerMessageMax)
@@ -193,9 +193,9 @@ describe("heartbeats", () => {
     leader.script.result = () => "silence"; // has received the results, and reused their capacity
     const keys = fixture.started.slice(0, heard).map(({ key }) => key);
     for (const key of keys)
-      fixture.session.tell({ type: "ended", ends: [{ key, outcome: "completed", latencyMs: 5 }] });
+      fixture.session.send({ type: "ended", ends: [{ key, outcome: "completed", latencyMs: 5 }] });
     for (let n = 0; n < limits.slotLeasesPerAgentMax; n += 1)
-      fixture.session.tell({ type: "acquire", slotLease: { key: `s${n}`, resources: ["gpu"] } });
+      fixture.session.send({ type: "acquire", slotLease: { key: `s${n}`, resources: ["gpu"] } });
     await fixture.clock.advance(limits.heartbeatMs);
     const heartbeat = encode(leader.last("heartbeat"));
     expect(decode(heartbeat, heartbeatSchema)).toMatchObject({ ok: true });
@@ -333,7 +333,7 @@ describe("results", () => {
       result: "x".repeat(1_000),
     }));
     leader.script.result = () => undefined;
-    fixture.session.tell({ type: "ended", ends });
+    fixture.session.send({ type: "ended", ends });
     await settled();
     expect(leader.reports()).toHaveLength(tasks.length);
     expect(Math.max(...leader.raw("result").map((message) => message.length))).toBeLessThanOrEqual(4_096);
@@ -818,7 +818,7 @@ describe("incarnations", () => {
     await fixture.assign();
     leader.push({ type: "rejoin" });
     await settled();
-    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
+    fixture.session.send({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await clock.advance(limits.askTimeoutMs);
     expect(fixture.noticesOf("slot-refused")).toMatchObject([
       {
@@ -828,7 +828,7 @@ describe("incarnations", () => {
         },
       },
     ]);
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await settled();
     expect(fixture.closed).toEqual({ type: "closed" });
   });
@@ -942,7 +942,7 @@ describe("draining of its own accord", () => {
     const { leader, clock } = await join();
     await fixture.assign();
     const late = leader.assignment();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     leader.assign(late); // crosses the heartbeat
     await settled();
     expect(leader.last("heartbeat")).toMatchObject({ draining: true, status: "busy" });
@@ -962,7 +962,7 @@ describe("draining of its own accord", () => {
   it("does not leave before a leader acknowledges the drain", async () => {
     const { leader, clock } = await join();
     leader.script.heartbeat = () => "silence";
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await clock.advance(2_000);
     expect(leader.all("leave")).toEqual([]);
     leader.script.heartbeat = () => undefined;
@@ -973,7 +973,7 @@ describe("draining of its own accord", () => {
   it("leaves after a while without an acknowledgement, when it owes nothing", async () => {
     const { leader, clock } = await join();
     leader.vanish();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await clock.advance(limits.agentDrainUnheardMs - 1);
     expect(fixture.closed).toBeUndefined();
     await clock.advance(limits.agentLeaveMs + 1);
@@ -983,7 +983,7 @@ describe("draining of its own accord", () => {
   it("leaves after a while when the connection is lost, too", async () => {
     const { clock } = await join();
     fixture.hub.cut(fixture.transport);
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await clock.advance(limits.agentDrainUnheardMs + limits.agentLeaveMs);
     expect(fixture.closed).toEqual({ type: "closed" });
   });
@@ -993,7 +993,7 @@ describe("draining of its own accord", () => {
     await fixture.assign();
     leader.script.result = () => "silence";
     await fixture.end("t1");
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await clock.advance(60_000);
     expect(fixture.closed).toBeUndefined();
     expect(fixture.lines.filter((line) => line.includes("draining"))).toEqual([
@@ -1007,7 +1007,7 @@ describe("draining of its own accord", () => {
   it("does not leave while a handler runs", async () => {
     const { clock } = await join();
     await fixture.assign();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await clock.advance(60_000);
     expect(fixture.closed).toBeUndefined();
     await fixture.end("t1");
@@ -1017,7 +1017,7 @@ describe("draining of its own accord", () => {
   it("is not undone by an operator", async () => {
     const { leader, clock } = await join();
     await fixture.assign();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     leader.push({ type: "undrain" });
     await clock.advance(1_000);
     expect(leader.last("heartbeat")).toMatchObject({ draining: true });
@@ -1028,7 +1028,7 @@ describe("draining of its own accord", () => {
 
   it("before it has joined ends it", async () => {
     const { clock } = await join({ hasLeader: false });
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await clock.advance(limits.agentLeaveMs);
     expect(fixture.closed).toEqual({ type: "closed" });
   });
@@ -1036,7 +1036,7 @@ describe("draining of its own accord", () => {
   it("ends when the leader has reassigned everything", async () => {
     const { leader } = await join();
     await fixture.assign();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     leader.push({ type: "rejoin" });
     await settled();
     expect(leader.all("join")).toHaveLength(1);
@@ -1048,7 +1048,7 @@ describe("stopping", () => {
   it("aborts, reports the handlers' results, reports the rest as aborted, and leaves", async () => {
     const { leader, clock } = await join();
     await fixture.assign(2);
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "stop" });
     await settled();
     expect(fixture.aborted).toEqual(["t1 stopping", "t2 stopping"]);
     await fixture.end("t1", { outcome: "aborted", error: "the agent was stopped" });
@@ -1066,7 +1066,7 @@ describe("stopping", () => {
     const { leader } = await join();
     await fixture.assign();
     const late = leader.assignment();
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "stop" });
     leader.assign(late);
     await settled();
     expect(fixture.started.map(({ task }) => task)).toEqual(["t1"]);
@@ -1076,9 +1076,9 @@ describe("stopping", () => {
   it("after an unacknowledged drain, still tries to announce that it leaves", async () => {
     const { leader, clock } = await join();
     leader.script.heartbeat = () => "silence";
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await settled();
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "stop" });
     await clock.advance(limits.agentLeaveMs);
     expect(leader.all("leave")).toHaveLength(1);
     expect(fixture.closed).toEqual({ type: "closed" });
@@ -1087,8 +1087,8 @@ describe("stopping", () => {
   it("overtakes a drain", async () => {
     const { leader } = await join();
     await fixture.assign();
-    fixture.session.tell({ type: "drain" });
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "drain" });
+    fixture.session.send({ type: "stop" });
     await settled();
     expect(fixture.aborted).toEqual(["t1 stopping"]);
     await fixture.end("t1", { outcome: "aborted", error: "stopped" });
@@ -1102,7 +1102,7 @@ describe("progress", () => {
     await fixture.assign(2);
     await fixture.end("t2");
     const reports = fixture.started.map(({ key }) => ({ key, fraction: 0.5, message: "half" }));
-    fixture.session.tell({ type: "progress", reports });
+    fixture.session.send({ type: "progress", reports });
     await settled();
     expect(leader.all("progress")).toEqual([
       {

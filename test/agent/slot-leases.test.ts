@@ -16,14 +16,14 @@ async function acquiring(
       leader.script.acquire = () => ({ term: leader.term, idx: 1, answer: { ok: true, state: verdict } });
     },
   });
-  fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"], ...order } });
+  fixture.session.send({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"], ...order } });
   await settled();
   return fixture;
 }
 
 const handleOf = (fixture: SessionFixture) => fixture.leader.last("acquire").handle as string;
 const listed = (fixture: SessionFixture) => fixture.leader.last("heartbeat").slots;
-const told = (fixture: SessionFixture) =>
+const sentNotices = (fixture: SessionFixture) =>
   fixture.notices.filter(({ type }) => type.startsWith("slot-")).map(({ type }) => type);
 
 describe("asking", () => {
@@ -49,22 +49,22 @@ describe("asking", () => {
       answers += 1;
       return answers < 3 ? "silence" : undefined;
     };
-    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
+    fixture.session.send({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await fixture.clock.advance(limits.requestTimeoutMs);
     expect(listed(fixture)).toEqual({ held: [], waiting: [handleOf(fixture)] });
     await fixture.clock.advance(2 * limits.requestTimeoutMs);
     expect(new Set(fixture.leader.all("acquire").map(({ handle }) => handle)).size).toBe(1);
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
   });
 
   it("waits for the agent to have joined", async () => {
     const fixture = new SessionFixture({ hasLeader: false });
-    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
+    fixture.session.send({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await fixture.clock.advance(3_000);
     expect(fixture.leader.all("acquire")).toEqual([]);
     fixture.leader.appear();
     await fixture.clock.advance(2_000);
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
   });
 
   it("that is refused ends with the refusal, and the agent lives on", async () => {
@@ -74,7 +74,7 @@ describe("asking", () => {
       idx: 1,
       answer: { ok: false, code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 500 },
     });
-    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
+    fixture.session.send({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await settled();
     expect(fixture.noticesOf("slot-refused")).toEqual([
       {
@@ -94,7 +94,7 @@ describe("asking for more than a heartbeat lists", () => {
     const fixture = await acquiring();
     fixture.leader.script.acquire = () => "silence";
     const acquire = (key: string) =>
-      fixture.session.tell({ type: "acquire", slotLease: { key, resources: ["gpu"] } });
+      fixture.session.send({ type: "acquire", slotLease: { key, resources: ["gpu"] } });
     for (let n = 2; n <= limits.slotLeasesPerAgentMax; n += 1) acquire(`s${n}`);
     expect(fixture.noticesOf("slot-refused")).toEqual([]);
     acquire("more");
@@ -104,9 +104,9 @@ describe("asking for more than a heartbeat lists", () => {
     await fixture.clock.advance(limits.heartbeatMs);
     expect(listed(fixture)?.held).toHaveLength(1);
     expect(listed(fixture)?.waiting).toHaveLength(limits.slotLeasesPerAgentMax - 1);
-    expect(told(fixture)).toEqual(["slot-granted", "slot-refused"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted", "slot-refused"]);
 
-    fixture.session.tell({ type: "release", key: "s1" });
+    fixture.session.send({ type: "release", key: "s1" });
     await settled();
     acquire("again");
     expect(fixture.noticesOf("slot-refused")).toHaveLength(1);
@@ -117,9 +117,9 @@ describe("asking without an answer", () => {
   it("ends after the time of any question, and what may have been taken in is given back", async () => {
     const fixture = await SessionFixture.joined();
     fixture.leader.script.acquire = () => "silence";
-    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
+    fixture.session.send({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await fixture.clock.advance(limits.askTimeoutMs - 1);
-    expect(told(fixture)).toEqual([]);
+    expect(sentNotices(fixture)).toEqual([]);
     await fixture.clock.advance(1);
     expect(fixture.noticesOf("slot-refused")).toMatchObject([
       {
@@ -131,15 +131,15 @@ describe("asking without an answer", () => {
     expect(fixture.leader.last("release").handle).toBe(handleOf(fixture));
     fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture)] });
     await fixture.clock.advance(limits.heartbeatMs);
-    expect(told(fixture)).toEqual(["slot-refused", "slot-released"]);
+    expect(sentNotices(fixture)).toEqual(["slot-refused", "slot-released"]);
     expect(listed(fixture)).toBeUndefined();
   });
 
   it("ends before the agent has joined, too, and is not asked for when it has", async () => {
     const fixture = new SessionFixture({ hasLeader: false });
-    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
+    fixture.session.send({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await fixture.clock.advance(limits.askTimeoutMs);
-    expect(told(fixture)).toEqual(["slot-refused", "slot-released"]);
+    expect(sentNotices(fixture)).toEqual(["slot-refused", "slot-released"]);
     fixture.leader.appear();
     await fixture.clock.advance(2_000);
     expect(fixture.leader.all("acquire")).toEqual([]);
@@ -151,12 +151,12 @@ describe("waiting", () => {
     const fixture = await acquiring("waiting");
     fixture.leader.vanish();
     await fixture.clock.advance(10 * limits.askTimeoutMs);
-    expect(told(fixture)).toEqual([]);
+    expect(sentNotices(fixture)).toEqual([]);
     fixture.leader.appear(2);
     await fixture.clock.advance(2_000);
     fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture)] });
     await settled();
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
   });
 
   it("that is asked for anew goes on without an answer", async () => {
@@ -167,7 +167,7 @@ describe("waiting", () => {
       waits: [{ handle: handleOf(fixture), reason: "unknown" }],
     });
     await fixture.clock.advance(2 * limits.askTimeoutMs);
-    expect(told(fixture)).toEqual([]);
+    expect(sentNotices(fixture)).toEqual([]);
   });
 
   it("ends with a push, also with one that comes before the answer that says to wait", async () => {
@@ -176,9 +176,9 @@ describe("waiting", () => {
       fixture.leader.push({ type: "slots-granted", handles: [handle] });
       return { term: 1, idx: 1, answer: { ok: true, state: "waiting" } };
     };
-    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
+    fixture.session.send({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await settled();
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
     await fixture.clock.advance(1_000);
     expect(listed(fixture)).toEqual({ held: [handleOf(fixture)], waiting: [] });
   });
@@ -189,10 +189,10 @@ describe("waiting", () => {
     await fixture.clock.advance(limits.agentLostMs - 1_000);
     fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture)] });
     await fixture.clock.advance(2_000);
-    expect(told(fixture)).toEqual([]);
+    expect(sentNotices(fixture)).toEqual([]);
     fixture.leader.script.heartbeat = () => undefined;
     await fixture.clock.advance(3_000);
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
   });
 
   it("whose answer was read too late, the process having stood still, is asked for again", async () => {
@@ -201,14 +201,14 @@ describe("waiting", () => {
       fixture.clock.stall(limits.agentLostMs);
       return { term: 1, idx: 1, answer: { ok: true, state: "granted" } };
     };
-    fixture.session.tell({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
+    fixture.session.send({ type: "acquire", slotLease: { key: "s1", resources: ["gpu"] } });
     await settled();
-    expect(told(fixture)).toEqual([]);
+    expect(sentNotices(fixture)).toEqual([]);
     fixture.leader.script.acquire = () => ({ term: 1, idx: 1, answer: { ok: true, state: "granted" } });
     await fixture.clock.advance(2_000);
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
     await fixture.clock.advance(20_000);
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
   });
 
   it("said twice to be granted is granted once", async () => {
@@ -216,7 +216,7 @@ describe("waiting", () => {
     fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture)] });
     fixture.leader.push({ type: "slots-granted", handles: [handleOf(fixture), "a stranger's"] });
     await settled();
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
   });
 
   it("ends when the leader says that the time is up", async () => {
@@ -243,7 +243,7 @@ describe("waiting", () => {
     fixture.leader.push({ type: "slot-waits-ended", waits: [{ handle: before, reason }] });
     await settled();
     expect(handleOf(fixture)).not.toBe(before);
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
   });
 
   it("goes on in the next incarnation's name", async () => {
@@ -255,12 +255,12 @@ describe("waiting", () => {
     const after = fixture.leader.last("acquire");
     expect(after.incarnation).not.toBe(before.incarnation);
     expect(after.handle).not.toBe(before.handle);
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
   });
 });
 
 describe("touching", () => {
-  const touch = ({ session }: SessionFixture) => session.tell({ type: "touch", key: "s1" });
+  const touch = ({ session }: SessionFixture) => session.send({ type: "touch", key: "s1" });
 
   it("is repeated until a leader answers, one touch at a time", async () => {
     const fixture = await acquiring();
@@ -291,7 +291,7 @@ describe("touching", () => {
     const fixture = await acquiring();
     fixture.leader.script.touch = () => "silence";
     touch(fixture);
-    fixture.session.tell({ type: "release", key: "s1" });
+    fixture.session.send({ type: "release", key: "s1" });
     await fixture.clock.advance(3 * limits.requestTimeoutMs);
     expect(fixture.leader.all("touch")).toHaveLength(1);
   });
@@ -305,7 +305,7 @@ describe("usage", () => {
     const handle = handleOf(fixture);
     fixture.leader.push({ type: "slots-revoked", handles: [handle], reason: "idle" });
     await settled();
-    fixture.session.tell({ type: "release", key: "s1", report: used(handle) });
+    fixture.session.send({ type: "release", key: "s1", report: used(handle) });
     await settled();
     expect(fixture.leader.last("release")).toMatchObject(used(handle));
   });
@@ -315,7 +315,7 @@ describe("usage", () => {
     const handle = handleOf(fixture);
     const { incarnation } = fixture.leader.last("join");
     fixture.leader.script.release = () => "silence";
-    fixture.session.tell({ type: "release", key: "s1", report: used(handle) });
+    fixture.session.send({ type: "release", key: "s1", report: used(handle) });
     await settled();
     fixture.leader.script.release = () => ({ ok: true, term: 1, idx: 1, was: "ended", reason: "agent-gone" });
     fixture.leader.push({ type: "rejoin" });
@@ -335,7 +335,7 @@ describe("a refusal", () => {
     const handle = handleOf(fixture);
     fixture.leader.push({ type: "slots-revoked", handles: [handle], reason: "idle" });
     await settled();
-    fixture.session.tell({ type: "release", key: "s1", report: { handle, refused } });
+    fixture.session.send({ type: "release", key: "s1", report: { handle, refused } });
     await settled();
     expect(fixture.leader.last("release")).toMatchObject({ handle, refused, usage: { tokens: 0 } });
   });
@@ -344,7 +344,7 @@ describe("a refusal", () => {
     const fixture = await acquiring();
     const handle = handleOf(fixture);
     fixture.leader.script.release = () => "silence";
-    fixture.session.tell({ type: "release", key: "s1", report: { handle, refused } });
+    fixture.session.send({ type: "release", key: "s1", report: { handle, refused } });
     await settled();
     fixture.leader.push({ type: "slots-revoked", handles: [handle] });
     fixture.leader.script.release = () => ends;
@@ -356,7 +356,7 @@ describe("a refusal", () => {
     const fixture = await acquiring();
     const handle = handleOf(fixture);
     fixture.leader.script.release = () => "silence";
-    fixture.session.tell({ type: "release", key: "s1", report: { handle, refused } });
+    fixture.session.send({ type: "release", key: "s1", report: { handle, refused } });
     await settled();
     expect(fixture.leader.last("release")).toMatchObject({ handle, refused });
     await fixture.clock.advance(1_000);
@@ -375,21 +375,21 @@ describe("holding", () => {
   it("is listed in heartbeats until the release is answered", async () => {
     const fixture = await acquiring();
     fixture.leader.script.release = () => "silence";
-    fixture.session.tell({ type: "release", key: "s1" });
+    fixture.session.send({ type: "release", key: "s1" });
     await fixture.clock.advance(1_000);
     expect(listed(fixture)).toEqual({ held: [handleOf(fixture)], waiting: [] });
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
     fixture.leader.script.release = () => undefined;
     await fixture.clock.advance(2 * limits.requestTimeoutMs);
-    expect(told(fixture)).toEqual(["slot-granted", "slot-released"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted", "slot-released"]);
     await fixture.clock.advance(1_000);
     expect(listed(fixture)).toBeUndefined();
   });
 
   it("released twice notifies once", async () => {
     const fixture = await acquiring();
-    fixture.session.tell({ type: "release", key: "s1" });
-    fixture.session.tell({ type: "release", key: "s1" });
+    fixture.session.send({ type: "release", key: "s1" });
+    fixture.session.send({ type: "release", key: "s1" });
     await settled();
     expect(fixture.leader.all("release")).toHaveLength(1);
   });
@@ -399,7 +399,7 @@ describe("holding", () => {
     fixture.leader.script.heartbeat = () => "silence";
     const safeMs = limits.leaseTtlMs * (1 - limits.leaseAbortShare);
     await fixture.clock.advance(safeMs - 100);
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
     await fixture.clock.advance(200);
     expect(fixture.noticesOf("slot-lost")).toEqual([{ type: "slot-lost", key: "s1", reason: "lease" }]);
   });
@@ -407,12 +407,12 @@ describe("holding", () => {
   it("lasts as long as heartbeats are confirmed", async () => {
     const fixture = await acquiring();
     await fixture.clock.advance(10 * limits.leaseTtlMs);
-    expect(told(fixture)).toEqual(["slot-granted"]);
+    expect(sentNotices(fixture)).toEqual(["slot-granted"]);
   });
 
   it("is lost when the leader revokes it, and with the incarnation", async () => {
     const fixture = await acquiring();
-    fixture.session.tell({ type: "acquire", slotLease: { key: "s2", resources: ["gpu"] } });
+    fixture.session.send({ type: "acquire", slotLease: { key: "s2", resources: ["gpu"] } });
     await settled();
     fixture.leader.push({ type: "slots-revoked", handles: [handleOf(fixture)] });
     await settled();
@@ -427,9 +427,9 @@ describe("holding", () => {
   it("ends with the agent, as does waiting", async () => {
     const fixture = await acquiring();
     fixture.leader.script.acquire = () => ({ term: 1, idx: 1, answer: { ok: true, state: "waiting" } });
-    fixture.session.tell({ type: "acquire", slotLease: { key: "s2", resources: ["gpu"] } });
+    fixture.session.send({ type: "acquire", slotLease: { key: "s2", resources: ["gpu"] } });
     await settled();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await fixture.clock.advance(limits.agentLeaveMs);
     expect(fixture.noticesOf("slot-lost")).toEqual([{ type: "slot-lost", key: "s1", reason: "stopping" }]);
     expect(fixture.noticesOf("slot-refused")).toMatchObject([
@@ -443,8 +443,8 @@ it("the leader decides about a foreign handle", async () => {
   const fixture = await acquiring();
   fixture.leader.script.release = ({ handle }) =>
     handle === "never" ? { ok: false, code: "WAGGLE_UNKNOWN_HANDLE", message: "unknown" } : undefined;
-  fixture.session.tell({ type: "release-handle", key: "r1", handle: "never" });
-  fixture.session.tell({ type: "release-handle", key: "r2", handle: "elsewhere" });
+  fixture.session.send({ type: "release-handle", key: "r1", handle: "never" });
+  fixture.session.send({ type: "release-handle", key: "r2", handle: "elsewhere" });
   await settled();
   expect(fixture.noticesOf("slot-released")).toEqual([
     { type: "slot-released", key: "r1", error: { code: "WAGGLE_UNKNOWN_HANDLE", message: "unknown" } },

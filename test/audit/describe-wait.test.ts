@@ -53,32 +53,32 @@ it("a nearly full journal: how full, and the remedy", () => {
 });
 
 it("a limit on open attempts: an attempt must end, or a command raises the limit", () => {
-  const told = (obstacle: Parameters<typeof describeObstacle>[0]) =>
+  const textOf = (obstacle: Parameters<typeof describeObstacle>[0]) =>
     describeObstacle(obstacle, { agents: [] }, noon);
-  expect(told({ reason: "swarm-limit", open: 4, topN: 4 })).toMatch(
+  expect(textOf({ reason: "swarm-limit", open: 4, topN: 4 })).toMatch(
     /4 of 4: an attempt must end, or `waggle policy set --top-n N` raises the maximum$/,
   );
-  expect(told({ reason: "project-concurrency", project: "acme", open: 2, maxConcurrent: 2 })).toMatch(
+  expect(textOf({ reason: "project-concurrency", project: "acme", open: 2, maxConcurrent: 2 })).toMatch(
     /2 of 2: an attempt must end, or `waggle project set acme --max-concurrent N` raises the maximum$/,
   );
 });
 
 describe("agents serve the kind, but none is eligible", () => {
-  const told = (obstacle: Parameters<typeof describeObstacle>[0]) =>
+  const textOf = (obstacle: Parameters<typeof describeObstacle>[0]) =>
     describeObstacle(obstacle, { agents: [] }, noon);
 
   it("when all are full: the next task, and how to add capacity", () => {
-    expect(told({ reason: "all-full", agents: 2, taken: 3, capacity: 3 })).toBe(
+    expect(textOf({ reason: "all-full", agents: 2, taken: 3, capacity: 3 })).toBe(
       "Every agent of its kind is full: 2 agents, capacity 3 of 3 in use; no task is before it; start another agent of its kind, or restart an agent with a higher --max-concurrent",
     );
   });
 
   it("when each fails a filter: the filters, until when, and the remedy", () => {
     const counts = { suspended: 1, unresponsive: 2 };
-    expect(told({ reason: "none-eligible", counts })).toBe(
+    expect(textOf({ reason: "none-eligible", counts })).toBe(
       "No agent of its kind is eligible now: 1 suspended, 2 unresponsive; start another agent of its kind",
     );
-    expect(told({ reason: "none-eligible", counts, until: 5 })).toMatch(
+    expect(textOf({ reason: "none-eligible", counts, until: 5 })).toMatch(
       /; the first from noon, or start another agent of its kind$/,
     );
   });
@@ -86,7 +86,7 @@ describe("agents serve the kind, but none is eligible", () => {
 
 describe("a budget in its way", () => {
   const full = { tokens: 1_000, windowMs: 3_600_000, needed: 300 };
-  const told = (spent: number, reserved: number, opensAt?: number) =>
+  const textOf = (spent: number, reserved: number, opensAt?: number) =>
     describeObstacle(
       {
         reason: "project-budget",
@@ -101,10 +101,10 @@ describe("a budget in its way", () => {
     );
 
   it("names the command that raises it, and when room is free again", () => {
-    expect(told(800, 0, 5)).toMatch(
+    expect(textOf(800, 0, 5)).toMatch(
       /; room again from noon, or `waggle project set acme --budget N` raises it$/,
     );
-    expect(told(0, 800)).toMatch(/reservations end, or `waggle project set acme --budget N` raises it$/);
+    expect(textOf(0, 800)).toMatch(/reservations end, or `waggle project set acme --budget N` raises it$/);
     const swarms = { reason: "global-budget", ...full, needed: 2_000, spent: 0, reserved: 0 } as const;
     expect(describeObstacle(swarms, { agents: [] }, noon)).toMatch(
       /; the task never fits: `waggle policy set --budget N` raises it$/,
@@ -125,7 +125,7 @@ describe("a budget in its way", () => {
 
 describe("no agent serves the kind", () => {
   const agents = [standing("a0", "draining", false), standing("a1", "draining"), standing("a2", "offline")];
-  const told = (draining: number, offline: number, nearMisses: string[] = []) =>
+  const textOf = (draining: number, offline: number, nearMisses: string[] = []) =>
     describeObstacle(
       { reason: "no-agent-serves-kind", kind: "ask", nearMisses, offline, draining },
       { agents },
@@ -133,24 +133,24 @@ describe("no agent serves the kind", () => {
     );
 
   it("without agents: start an agent, or correct the name", () => {
-    expect(told(0, 0, ["aks"])).toBe(
+    expect(textOf(0, 0, ["aks"])).toBe(
       "No agent serves ask: start an agent with --kind ask — did you mean aks?",
     );
   });
 
   it("when those there are drain: names one that can be taken back", () => {
-    expect(told(1, 0)).toBe(
+    expect(textOf(1, 0)).toBe(
       "The only agent that serves ask is draining: `waggle undrain a1`, or start another with --kind ask",
     );
-    expect(told(2, 0)).toMatch(/^All 2 agents that serve ask are draining: `waggle undrain a1`, or/);
+    expect(textOf(2, 0)).toMatch(/^All 2 agents that serve ask are draining: `waggle undrain a1`, or/);
   });
 
   it("with some or all agents offline", () => {
-    expect(told(0, 1)).toBe(
+    expect(textOf(0, 1)).toBe(
       "The only agent that serves ask is offline: start it again, or another with --kind ask",
     );
-    expect(told(0, 2)).toMatch(/^All 2 agents that serve ask are offline: start one again, or/);
-    expect(told(1, 1)).toBe(
+    expect(textOf(0, 2)).toMatch(/^All 2 agents that serve ask are offline: start one again, or/);
+    expect(textOf(1, 1)).toBe(
       "All 2 agents that serve ask are away, 1 draining and 1 offline: `waggle undrain a1`, or start one again, or another with --kind ask",
     );
   });
@@ -158,7 +158,7 @@ describe("no agent serves the kind", () => {
 
 describe("no agent of the cheaper type serves the kind", () => {
   const obstacle = { reason: "no-agent-of-type", kind: "ask", type: "haiku" } as const;
-  const told = (counts: {
+  const textOf = (counts: {
     role?: string;
     agents: number;
     offline: number;
@@ -167,13 +167,13 @@ describe("no agent of the cheaper type serves the kind", () => {
   }) => describeObstacle({ ...obstacle, nearMisses: [], ...counts }, { agents: [] }, noon);
 
   it("without agents: start an agent, and why agents of other types cannot run it", () => {
-    expect(told({ agents: 2, offline: 0, draining: 0 })).toBe(
+    expect(textOf({ agents: 2, offline: 0, draining: 0 })).toBe(
       "No agent serves ask by type haiku: start an agent with --kind ask --type haiku (2 agents of other types cannot run it: a budget is used up)",
     );
   });
 
   it("with agents away: names an agent to undrain", () => {
-    expect(told({ role: "editor", agents: 0, offline: 0, draining: 1, drained: "a1" })).toBe(
+    expect(textOf({ role: "editor", agents: 0, offline: 0, draining: 1, drained: "a1" })).toBe(
       "The only agent that serves ask in role editor by type haiku is draining: `waggle undrain a1`, or start another with --kind ask --role editor --type haiku",
     );
   });
@@ -183,23 +183,23 @@ describe("no agent has the labels that the task needs", () => {
   const needs = { gpu: ["a100"], region: ["eu", "us"] };
   const obstacle = { reason: "no-agent-has-labels", kind: "train", needs, unmet: needs } as const;
   const away = { agents: 2, offline: 0, draining: 0, nearMisses: [] as string[] };
-  const told = (more: object) =>
+  const textOf = (more: object) =>
     describeObstacle({ ...obstacle, ...away, ...more } as TaskObstacle, { agents: [] }, noon);
 
   it("start an agent with the labels, and how many serve the kind without", () => {
-    expect(told({})).toBe(
+    expect(textOf({})).toBe(
       "No agent serves train with gpu=a100, and region=eu or region=us: start an agent with --kind train --label gpu=a100 --label region=eu (2 agents serve it without these labels)",
     );
   });
 
   it("with near misses, and what the closest agents lack", () => {
-    expect(told({ role: "night", unmet: { gpu: ["a100"] }, nearMisses: ["gpu=a1000"], agents: 1 })).toBe(
+    expect(textOf({ role: "night", unmet: { gpu: ["a100"] }, nearMisses: ["gpu=a1000"], agents: 1 })).toBe(
       "No agent serves train in role night with gpu=a100, and region=eu or region=us: start an agent with --kind train --role night --label gpu=a100 --label region=eu — did you mean gpu=a1000? (1 agent serves it and lacks only gpu=a100)",
     );
   });
 
   it("with agents away: names an agent to undrain", () => {
-    expect(told({ agents: 0, draining: 1, drained: "a1" })).toBe(
+    expect(textOf({ agents: 0, draining: 1, drained: "a1" })).toBe(
       "The only agent that serves train with gpu=a100, and region=eu or region=us is draining: `waggle undrain a1`, or start another with --kind train --label gpu=a100 --label region=eu",
     );
   });
@@ -207,20 +207,20 @@ describe("no agent has the labels that the task needs", () => {
 
 describe("no agent serves the kind in the task's role", () => {
   const obstacle = { reason: "no-agent-has-role", kind: "ask", role: "editor" } as const;
-  const told = (counts: { agents: number; offline: number; draining: number; drained?: string }) =>
+  const textOf = (counts: { agents: number; offline: number; draining: number; drained?: string }) =>
     describeObstacle({ ...obstacle, nearMisses: [], ...counts }, { agents: [] }, noon);
 
   it("without agents: start an agent, and how many serve the kind without the role", () => {
-    expect(told({ agents: 2, offline: 0, draining: 0 })).toBe(
+    expect(textOf({ agents: 2, offline: 0, draining: 0 })).toBe(
       "No agent serves ask in role editor: start an agent with --kind ask --role editor (2 agents serve it without this role)",
     );
   });
 
   it("with agents away: names an agent to undrain", () => {
-    expect(told({ agents: 1, offline: 0, draining: 1, drained: "a1" })).toBe(
+    expect(textOf({ agents: 1, offline: 0, draining: 1, drained: "a1" })).toBe(
       "The only agent that serves ask in role editor is draining: `waggle undrain a1`, or start another with --kind ask --role editor (1 agent serves it without this role)",
     );
-    expect(told({ agents: 0, offline: 2, draining: 0 })).toBe(
+    expect(textOf({ agents: 0, offline: 2, draining: 0 })).toBe(
       "All 2 agents that serve ask in role editor are offline: start one again, or another with --kind ask --role editor",
     );
   });

@@ -141,11 +141,15 @@ describe("a story", () => {
     const held = storyOf(TaskSubmitted, TaskAssigned, samples.TaskCancelled);
     expect(held).toMatchObject({
       state: "cancelled",
-      attempts: [{ ended: "cancelled", holdsPlace: true }],
+      attempts: [{ ended: "cancelled", holdsCapacity: true }],
       isOver: false,
     });
     const released = storyOf(TaskSubmitted, TaskAssigned, samples.TaskCancelled, samples.AttemptReleased);
-    expect(released).toMatchObject({ state: "cancelled", attempts: [{ holdsPlace: false }], isOver: true });
+    expect(released).toMatchObject({
+      state: "cancelled",
+      attempts: [{ holdsCapacity: false }],
+      isOver: true,
+    });
   });
 
   it.each([

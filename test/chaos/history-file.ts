@@ -26,7 +26,7 @@ export class HistoryWriter {
   }
 
   readonly record = (observation: Observation): void => {
-    const task = observation.kind === "told" ? observation.outcome.task : observation.task;
+    const task = observation.kind === "notified" ? observation.outcome.task : observation.task;
     const number = Number(task.slice(task.lastIndexOf("-") + 1));
     if (number % this.#recordsEvery !== 0) return;
     this.#lines.push(`${JSON.stringify(observation)}\n`);

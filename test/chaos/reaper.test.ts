@@ -22,10 +22,10 @@ it("ends what it was told of, removes the folder, and leaves a pid that is anoth
   const folder = mkdtempSync(join(tmpdir(), "waggle-reaper-"));
   const reaper = fork(main, { execArgv: ["--import", "tsx"] });
   await once(reaper, "message");
-  const tell = (told: Reaped) => reaper.send(told);
-  tell({ type: "process", pid: minded.pid, startTime: startTimeOf(minded.pid) ?? "" });
-  tell({ type: "process", pid: another.pid, startTime: "1" });
-  tell({ type: "folder", folder });
+  const sendOrder = (order: Reaped) => reaper.send(order);
+  sendOrder({ type: "process", pid: minded.pid, startTime: startTimeOf(minded.pid) ?? "" });
+  sendOrder({ type: "process", pid: another.pid, startTime: "1" });
+  sendOrder({ type: "folder", folder });
   const ends = Promise.all([once(minded, "exit"), once(reaper, "exit")]);
   reaper.disconnect(); // like a kill -9 of the driver
   const [[, signal]] = await ends;

@@ -38,21 +38,21 @@ export class Reaper {
   /** Registers a running process. Ignores a process that has just ended. */
   minds(pid: number | undefined): void {
     const startTime = pid === undefined ? undefined : startTimeOf(pid);
-    if (pid !== undefined && startTime !== undefined) this.#tell({ type: "process", pid, startTime });
+    if (pid !== undefined && startTime !== undefined) this.#sendOrder({ type: "process", pid, startTime });
   }
 
   /** Registers a folder to delete. */
   removes(folder: string): void {
-    this.#tell({ type: "folder", folder });
+    this.#sendOrder({ type: "folder", folder });
   }
 
   /** Registers a folder to unmount. */
   unmounts(folder: string): void {
-    this.#tell({ type: "mount", folder });
+    this.#sendOrder({ type: "mount", folder });
   }
 
-  #tell(told: Reaped): void {
-    if (this.#child.connected) this.#child.send(told);
+  #sendOrder(order: Reaped): void {
+    if (this.#child.connected) this.#child.send(order);
   }
 }
 

@@ -52,11 +52,11 @@ describe.runIf(canMount)("a small disk of a driver that is gone", () => {
     if (mounting.kind === "refused") throw new Error(mounting.why);
     const reaper = fork(reaperMain, { execArgv: ["--import", "tsx"] });
     await once(reaper, "message");
-    for (const told of [
+    for (const order of [
       { type: "mount", folder: mounting.disk.folder },
       { type: "folder", folder },
     ] as const satisfies readonly Reaped[])
-      reaper.send(told);
+      reaper.send(order);
     const ended = once(reaper, "exit");
     reaper.disconnect(); // like a kill -9 of the driver
     await ended;

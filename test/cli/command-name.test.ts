@@ -54,9 +54,9 @@ describe("a hint", () => {
   it.each(started)("of a command that was started %s can be copied, once", (_, script, env, name) => {
     const asStarted = asStartedBy({ env, script, cwd }, verbs);
     const hint = "`waggle up`; see waggle status --help, or waggle --help";
-    const told = `\`${name} up\`; see ${name} status --help, or ${name} --help`;
-    expect(asStarted(hint)).toBe(told);
-    expect(asStarted(told)).toBe(told);
+    const expected = `\`${name} up\`; see ${name} status --help, or ${name} --help`;
+    expect(asStarted(hint)).toBe(expected);
+    expect(asStarted(expected)).toBe(expected);
   });
 
   it("leaves names, paths and values of flags alone", () => {

@@ -135,17 +135,17 @@ describe("what is reported", () => {
   /** The report on a journal without any other input. */
   function reportOn({ shares, failed, moments: when = moments, leftOut = 0, untroubled }: Journal): string {
     const tally = new DemoTally(["t0", "t1"]);
-    const tell = (at: number, event: object) =>
+    const noteEvent = (at: number, event: object) =>
       tally.add({ idx: 1, term: 1, at, event } as unknown as JournaledEvent);
     for (const [part, end] of [10_000, 20_000, 30_000].entries())
       for (let one = 0; one < 100; one += 1) {
         const agent = one < (shares[part] ?? 0) ? troubledAgent : "amber";
-        tell(end - 1_000, { type: "TaskAssigned", task: "t0", agent });
+        noteEvent(end - 1_000, { type: "TaskAssigned", task: "t0", agent });
       }
     for (let one = 0; one < failed; one += 1)
-      tell(15_000, { type: "AttemptFailed", task: "t0", agent: troubledAgent });
-    for (const task of ["t0", "t1"]) tell(31_000, { type: "TaskCompleted", task, agent: "amber" });
-    tell(31_000, { type: "TaskAssigned", task: "of somebody else", agent: "amber" });
+      noteEvent(15_000, { type: "AttemptFailed", task: "t0", agent: troubledAgent });
+    for (const task of ["t0", "t1"]) noteEvent(31_000, { type: "TaskCompleted", task, agent: "amber" });
+    noteEvent(31_000, { type: "TaskAssigned", task: "of somebody else", agent: "amber" });
     expect(tally.ended).toBe(2);
     return renderSummary(
       {

@@ -41,7 +41,7 @@ function reportOn(machine: Machine): string {
   const swarm = new Production({ agents, attemptsMax: 3, jitter: random.split("jitter") });
   const tally = new DemoTally(tasks.map(({ id }) => id));
   const running: { readonly at: number; readonly assignment: Assignment; readonly succeeds: boolean }[] = [];
-  const tell = (type: string, { task, agent }: Assignment, at: number) =>
+  const noteEvent = (type: string, { task, agent }: Assignment, at: number) =>
     tally.add({
       at,
       event: { type, task: tasks[task.index]?.id, agent: demoAgents[agent.index]?.id },
@@ -59,7 +59,7 @@ function reportOn(machine: Machine): string {
     running.sort((one, other) => one.at - other.at);
     for (let next = running[0]; next !== undefined && next.at <= now; next = running[0]) {
       swarm.ended({ ...next.assignment, succeeds: next.succeeds });
-      tell(next.succeeds ? "TaskCompleted" : "AttemptFailed", next.assignment, now);
+      noteEvent(next.succeeds ? "TaskCompleted" : "AttemptFailed", next.assignment, now);
       running.shift();
     }
     if (now % limits.demoStepMs === 0) {
@@ -71,7 +71,7 @@ function reportOn(machine: Machine): string {
       if (sent === tasks.length) moments.submittedAt = now;
     }
     for (const assignment of swarm.plan(now)) {
-      tell("TaskAssigned", assignment, now);
+      noteEvent("TaskAssigned", assignment, now);
       const { id, slowness } = demoAgents[assignment.agent.index] as (typeof demoAgents)[number];
       const isBroken = moments.brokenAt !== undefined && moments.repairedAt === undefined;
       const fails = isBroken && id === troubledAgent;

@@ -99,7 +99,7 @@ it("warns of foreign records for a day after the last one, and then only mention
   const writers = (agoMs: number) => {
     const journal = { foreignRecords: { count: 2, lastAt: 1_000 } };
     const status = { swarm: "default", at: 1_000 + agoMs, journal } as unknown as StatusResponse;
-    return [...checkWriters(status)].map(({ status: told, found }) => `${told} ${found}`);
+    return [...checkWriters(status)].map(({ status: outcome, found }) => `${outcome} ${found}`);
   };
   expect(writers(24 * 3_600_000)).toEqual([expect.stringMatching(/^warn 2 records .*, the last 24 h ago/)]);
   expect(writers(24 * 3_600_000 + 1)).toEqual([expect.stringMatching(/^ok 2 records/)]);

@@ -16,16 +16,18 @@ it("says the reason in words", async () => {
     below: await stat(join(file, "x")).catch((error: unknown) => error),
     unwritable: await writeFile(join(folder, "none", "x"), "").catch((error: unknown) => error),
   };
-  const told = (does: string, error: unknown) => fileError(does, "x.json", error, "output");
-  expect(told("read", tried.missing).message).toBe("cannot read x.json: there is no such file or folder");
-  expect(told("read", tried.folder).message).toBe("cannot read x.json: it is a folder, and a file is needed");
-  expect(told("read", tried.below).message).toBe(
+  const failure = (does: string, error: unknown) => fileError(does, "x.json", error, "output");
+  expect(failure("read", tried.missing).message).toBe("cannot read x.json: there is no such file or folder");
+  expect(failure("read", tried.folder).message).toBe(
+    "cannot read x.json: it is a folder, and a file is needed",
+  );
+  expect(failure("read", tried.below).message).toBe(
     "cannot read x.json: a part of its path is a file, and no folder",
   );
-  expect(told("write", tried.unwritable)).toMatchObject({
+  expect(failure("write", tried.unwritable)).toMatchObject({
     code: "WAGGLE_USAGE",
     field: "output",
     message: "cannot write x.json: its folder does not exist",
   });
-  expect(told("read", new Error("odd")).message).toBe("cannot read x.json: odd");
+  expect(failure("read", new Error("odd")).message).toBe("cannot read x.json: odd");
 });

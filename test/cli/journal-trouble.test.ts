@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { Check } from "../../src/cli/doctor/check.ts";
-import { untoldTrouble } from "../../src/cli/journal-trouble.ts";
+import { unreportedTrouble } from "../../src/cli/journal-trouble.ts";
 
 const full = (stream: string): Check => ({
   name: "room",
@@ -13,17 +13,17 @@ const full = (stream: string): Check => ({
 const fine: Check = { name: "room", status: "ok", found: "S has 1 B of 9 B" };
 
 it("says what is wrong, and what to do", () => {
-  expect(untoldTrouble([fine, full("J")], "no answer came in time")).toBe(
+  expect(unreportedTrouble([fine, full("J")], "no answer came in time")).toBe(
     "J is full; give it more: `nats stream edit J --max-bytes 2`, which is 2 B",
   );
-  expect(untoldTrouble([fine], "no answer came in time")).toBeUndefined();
-  expect(untoldTrouble([{ name: "stream", status: "fail", found: "J is not there" }], "")).toBe(
+  expect(unreportedTrouble([fine], "no answer came in time")).toBeUndefined();
+  expect(unreportedTrouble([{ name: "stream", status: "fail", found: "J is not there" }], "")).toBe(
     "J is not there",
   );
 });
 
 it("does not repeat what the leader advised, and says what else is wrong", () => {
-  const told = "the journal is full; give it more room: `nats stream edit J --max-bytes 2`";
-  expect(untoldTrouble([full("J")], told)).toBeUndefined();
-  expect(untoldTrouble([full("J"), full("S")], told)).toMatch(/^S is full/);
+  const message = "the journal is full; give it more room: `nats stream edit J --max-bytes 2`";
+  expect(unreportedTrouble([full("J")], message)).toBeUndefined();
+  expect(unreportedTrouble([full("J"), full("S")], message)).toMatch(/^S is full/);
 });

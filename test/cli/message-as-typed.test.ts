@@ -63,8 +63,8 @@ const verbs: { readonly verb: string; readonly fields: readonly string[] }[] = [
 
 describe.each(verbs)("waggle $verb", ({ verb, fields }) => {
   it.each(fields)("names the flag of %s", (field) => {
-    const told = messageAsTyped(refusal(field, `${field}: cannot be`), commandOf(...verb.split(" ")));
-    expect(told).toMatch(/^--[a-z-]+: cannot be$/);
+    const text = messageAsTyped(refusal(field, `${field}: cannot be`), commandOf(...verb.split(" ")));
+    expect(text).toMatch(/^--[a-z-]+: cannot be$/);
   });
 });
 
@@ -94,6 +94,6 @@ it("what could be and is refused all the same says so in its own words", () => {
 });
 
 it("a field without a flag keeps its name", () => {
-  const told = messageAsTyped(refusal("payload.depth", "payload.depth: too deep"), commandOf("submit"));
-  expect(told).toBe("payload.depth: too deep");
+  const text = messageAsTyped(refusal("payload.depth", "payload.depth: too deep"), commandOf("submit"));
+  expect(text).toBe("payload.depth: too deep");
 });

@@ -102,7 +102,7 @@ describe("Ctrl-C while a submission has no answer", () => {
       .split("\n")
       .map((line) => JSON.parse(line));
     expect(records).toEqual([
-      { type: "unanswered", taskIds: ["t1"], tell: "waggle task t1" },
+      { type: "unanswered", taskIds: ["t1"], check: "waggle task t1" },
       { error: { code: "INTERRUPTED", message: "interrupted", exitCode: 130 } },
     ]);
     expect(code).toBe(130);

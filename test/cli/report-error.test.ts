@@ -41,7 +41,7 @@ describe("exit codes", () => {
   ])("%s", (error, code) => expect(exitCodeOf(error)).toBe(code));
 });
 
-function told(error: unknown, options: { json?: boolean; verbose?: boolean } = {}) {
+function reported(error: unknown, options: { json?: boolean; verbose?: boolean } = {}) {
   const shell = aShell();
   const output = new Output(shell, { json: options.json === true });
   const code = reportError(error, output, { verbose: options.verbose === true });
@@ -51,7 +51,7 @@ function told(error: unknown, options: { json?: boolean; verbose?: boolean } = {
 describe("a failure", () => {
   it("is one line, whatever its message holds", () => {
     const error = new UnreachableError("first\n  second\u001b[2J\n");
-    expect(told(error)).toEqual({
+    expect(reported(error)).toEqual({
       code: 3,
       stdout: "",
       stderr: "error WAGGLE_UNREACHABLE: first · second\\x1b[2J\n",
@@ -59,30 +59,30 @@ describe("a failure", () => {
   });
 
   it("is a record with --json, with all that a program can use", () => {
-    expect(JSON.parse(told(new BackpressureError("full", 250), { json: true }).stderr)).toEqual({
+    expect(JSON.parse(reported(new BackpressureError("full", 250), { json: true }).stderr)).toEqual({
       error: { code: "WAGGLE_BACKPRESSURE", message: "full", retryAfterMs: 250, exitCode: 5 },
     });
     const invalid = new InvalidMessageError("kind: must be text", { field: "kind" });
-    expect(JSON.parse(told(invalid, { json: true }).stderr)).toMatchObject({ error: { field: "kind" } });
+    expect(JSON.parse(reported(invalid, { json: true }).stderr)).toMatchObject({ error: { field: "kind" } });
   });
 
   it("of a damaged journal gets a remedy, unless the message has one", () => {
     const advice =
       "; restore the storage from a backup, or run `waggle journal recover` to see what can be read\n";
-    expect(told(new JournalDamagedError("x")).stderr).toBe(`error WAGGLE_JOURNAL_DAMAGED: x${advice}`);
+    expect(reported(new JournalDamagedError("x")).stderr).toBe(`error WAGGLE_JOURNAL_DAMAGED: x${advice}`);
     const loss = new LossError({ term: 1, idx: 9 }, { term: 2, idx: 7 });
-    expect(told(loss).stderr).toMatch(/: submit them again with their ids\.\n$/);
+    expect(reported(loss).stderr).toMatch(/: submit them again with their ids\.\n$/);
   });
 
   it("an unexpected error says how to see more", () => {
-    expect(told(new TypeError("x is not a function")).stderr).toBe(
+    expect(reported(new TypeError("x is not a function")).stderr).toBe(
       "error UNEXPECTED: x is not a function (run the command again with --verbose for the stack)\n",
     );
   });
 
   it("shows its causes with --verbose", () => {
     const error = new UnreachableError("x", { cause: new Error("ECONNREFUSED") });
-    const { stderr } = told(error, { verbose: true });
+    const { stderr } = reported(error, { verbose: true });
     expect(stderr).toMatch(/\nUnreachableError: x\n +at /);
     expect(stderr).toMatch(/\ncaused by Error: ECONNREFUSED\n +at /);
   });

@@ -15,7 +15,7 @@ function printed(parts: readonly Part[], outcome: Partial<Outcome>) {
   const chunks = new PrintedChunks(new Output(shell, { json: false }));
   for (const [attempt, index, data, encoding] of parts)
     chunks.add(new ResultChunk({ attempt, agent: "a", index, data, encoding }));
-  chunks.tellResult({ project: "p", task: "t", state: "completed", attempts: 1, ...outcome });
+  chunks.printResult({ project: "p", task: "t", state: "completed", attempts: 1, ...outcome });
   return [shell.stdout.text, shell.stderr.text];
 }
 

@@ -78,13 +78,13 @@ describe("a swarm on the development broker", () => {
       "--json",
     );
     expect(watched.code).toBe(0);
-    const told = records(watched);
-    expect(told.filter(({ type }) => type === "update").map(({ update }) => update)).toEqual(
+    const output = records(watched);
+    expect(output.filter(({ type }) => type === "update").map(({ update }) => update)).toEqual(
       expect.arrayContaining(["submitted", "assigned"]),
     );
-    const [first] = told.filter(({ type }) => type === "update");
+    const [first] = output.filter(({ type }) => type === "update");
     expect(first).toMatchObject({ update: "submitted" });
-    expect(told.at(-1)).toMatchObject({
+    expect(output.at(-1)).toMatchObject({
       type: "outcome",
       state: "completed",
       result: "2\n",
@@ -276,11 +276,11 @@ describe("a swarm on the development broker", () => {
 
   it("task shows why a task got its agent, and why a task waits", async () => {
     await workplace.runVerb("submit", "--kind", "count", "--id", "told", "--wait");
-    const told = await workplace.runVerb("task", "told");
-    expect(told.stdout).toMatch(/^told {2}completed after .*, 1 attempt$/m);
-    expect(told.stdout).toMatch(/^attempt 1 at counter, .*: completed after /m);
-    expect(told.stdout).toMatch(/^result {2}2 characters\n {2}0$/m);
-    expect(told.stdout).toMatch(/^ +only eligible agent \(1 of 2; 1 wrong-kind\); waited /m);
+    const output = await workplace.runVerb("task", "told");
+    expect(output.stdout).toMatch(/^told {2}completed after .*, 1 attempt$/m);
+    expect(output.stdout).toMatch(/^attempt 1 at counter, .*: completed after /m);
+    expect(output.stdout).toMatch(/^result {2}2 characters\n {2}0$/m);
+    expect(output.stdout).toMatch(/^ +only eligible agent \(1 of 2; 1 wrong-kind\); waited /m);
     const [story] = records(await workplace.runVerb("task", "told", "--json"));
     expect(story).toMatchObject({
       taskId: "told",
@@ -356,8 +356,8 @@ describe("a swarm on the development broker", () => {
   });
 
   it("an agent drains at the first Ctrl-C, and leaves with 0", async () => {
-    const untilTold = "until [ -e go ]; do sleep 0.05; done; echo done";
-    const leaving = workplace.start("agent", "--kind", "once", "--exec", untilTold, "--id", "leaving");
+    const untilReleased = "until [ -e go ]; do sleep 0.05; done; echo done";
+    const leaving = workplace.start("agent", "--kind", "once", "--exec", untilReleased, "--id", "leaving");
     await leaving.says("joined");
     const waiting = workplace.start("submit", "--kind", "once", "--watch");
     await waiting.says("→ leaving");
@@ -388,11 +388,11 @@ describe("a swarm on the development broker", () => {
     const streamed = await workplace.runVerb("submit", "--kind", "write", "--text", "x", "--stream");
     expect(streamed).toMatchObject({ code: 0, stdout: "1 a \n2 a 2 b\n" });
     expect(streamed.stderr).toMatch(/^\S+ accepted\nattempt 2 begins; the output of attempt 1 is void\n$/);
-    const told = records(
+    const output = records(
       await workplace.runVerb("submit", "--kind", "count", "--text", "a b", "--stream", "--json"),
     );
-    expect(told.map(({ type }) => type)).toEqual(["accepted", "chunk", "outcome"]);
-    expect(told[1]).toMatchObject({ attempt: 1, agent: "counter", index: 0, data: "2\n" });
+    expect(output.map(({ type }) => type)).toEqual(["accepted", "chunk", "outcome"]);
+    expect(output[1]).toMatchObject({ attempt: 1, agent: "counter", index: 0, data: "2\n" });
     await writer.kill("SIGTERM");
   });
 });

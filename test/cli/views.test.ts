@@ -88,7 +88,7 @@ const explanationText = (part: object, firstIdx = 1) => {
   } as unknown as TaskExplanation;
   return renderExplanation({ explanation, showsAll: false, firstIdx }, view);
 };
-const told = (story: TaskStory, wait?: TaskWait, firstIdx = 1) =>
+const linesOf = (story: TaskStory, wait?: TaskWait, firstIdx = 1) =>
   renderStory("t", { story, wait, logs: [], firstIdx }, view);
 
 describe("status", () => {
@@ -342,7 +342,7 @@ it("status says what did not fit the answer", () => {
 });
 
 describe("resources in status", () => {
-  const party = (agent: string, handle: string, forMs: number) => ({ agent, handle, forMs });
+  const slotLease = (agent: string, handle: string, forMs: number) => ({ agent, handle, forMs });
   const resource = {
     resource: "gpt-4o",
     slots: 3,
@@ -356,8 +356,8 @@ describe("resources in status", () => {
     alpha: 0.25,
     autoTune: false,
     alphaFrom: "policy" as const,
-    holders: [party("a1", "h1", 3_000), party("a2", "h2", 40), party("a1", "h3", 10)],
-    waiters: [party("a3", "h4", 5), party("a3", "h5", 1)],
+    holders: [slotLease("a1", "h1", 3_000), slotLease("a2", "h2", 40), slotLease("a1", "h3", 10)],
+    waiters: [slotLease("a3", "h4", 5), slotLease("a3", "h5", 1)],
   };
 
   it("are not shown without resources", () => {
@@ -378,7 +378,7 @@ describe("resources in status", () => {
 
 describe("a task's story", () => {
   it("shows the result without obeying it", () => {
-    expect(told(completed("one\u001b[2J\ntwo\n"))).toContain(
+    expect(linesOf(completed("one\u001b[2J\ntwo\n"))).toContain(
       "result  12 characters\n  one\\x1b[2J\n  two\n\n",
     );
   });
@@ -387,15 +387,15 @@ describe("a task's story", () => {
     ["lines", "x\n".repeat(100)],
     ["characters", "x".repeat(5_000)],
   ])("cuts a result of many %s and says how to get it whole", (_, result) => {
-    const text = told(completed(result));
+    const text = linesOf(completed(result));
     expect(text.length).toBeLessThan(1_500);
     expect(text).toContain("the whole result: --json");
   });
 
   it("that ended without an attempt says how, when, and that it was never assigned", () => {
     const ended = { ...aStory({ state: "cancelled", endedIdx: 2 }), submittedAt: 0, endedAt: 5_000 };
-    expect(told(ended)).toContain("cancelled after 5 s, never assigned");
-    expect(told(aStory({}))).toContain("no attempt yet");
+    expect(linesOf(ended)).toContain("cancelled after 5 s, never assigned");
+    expect(linesOf(aStory({}))).toContain("no attempt yet");
     const waits = [{ state: "queued", from: 0, to: 5_000 }];
     const explained = (state: string) => explanationText({ state, endedIdx: 2, endedAt: 5_000, waits });
     expect(explained("cancelled")).toMatch(
@@ -410,7 +410,7 @@ describe("a task's story", () => {
   it("a task without a kept record still shows its end, and where the journal begins", () => {
     const ended = { state: "completed", submittedIdx: 5, endedIdx: 9 };
     const gone = "the record of this task is no longer kept (the journal begins at batch 1,917)";
-    const text = told(aStory({ ...ended, attempts: 2 }), undefined, 1_917);
+    const text = linesOf(aStory({ ...ended, attempts: 2 }), undefined, 1_917);
     expect(text).toMatch(/^t {2}completed, 2 attempts\n/);
     expect(text).toContain(`events\n  ${gone}`);
     const explained = explanationText({ ...ended, attemptCount: 2 }, 1_917);
@@ -450,8 +450,8 @@ describe("a task's story", () => {
     const cut = "the beginning of this task's record is no longer kept (the journal begins at batch 917)";
     const status = { state: "running", submittedIdx: 5 };
     const story = { ...aStory({ ...status, attempts: 2 }), attempts: [anAttempt] } as unknown as TaskStory;
-    expect(told(story, undefined, 917)).toMatch(/running, 2 attempts\n/);
-    expect(told(story, undefined, 917)).toContain(cut);
+    expect(linesOf(story, undefined, 917)).toMatch(/running, 2 attempts\n/);
+    expect(linesOf(story, undefined, 917)).toContain(cut);
     const explained = explanationText({ ...status, attemptCount: 2, attempts: [anAttempt] }, 917);
     expect(explained).toMatch(/, 2 attempts, as of /);
     expect(explained).toContain(cut);
@@ -475,7 +475,8 @@ describe("a task's story", () => {
     expect(explanationText(assigned, 917)).not.toMatch(/--attempt|no longer kept/);
   });
 
-  const shown = (attempt: object) => told({ ...aStory({ attempts: 1 }), attempts: [attempt] } as TaskStory);
+  const shown = (attempt: object) =>
+    linesOf({ ...aStory({ attempts: 1 }), attempts: [attempt] } as TaskStory);
 
   it.each([
     [{}, "sent to the agent"],
@@ -539,7 +540,7 @@ describe("a task's story", () => {
       ageTicks: 0,
       agents: [],
     };
-    const text = told(aStory({}, [], [{ state: "queued", from: 0 }]), wait);
+    const text = linesOf(aStory({}, [], [{ state: "queued", from: 0 }]), wait);
     expect(text).toContain("No agent serves coutn: start an agent with --kind coutn — did you mean count?");
     expect(text).toContain("waggle explain t ");
   });

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { Output } from "../../src/cli/output.ts";
-import { tellWhyItWaits } from "../../src/cli/wait-reason.ts";
+import { printWaitReason } from "../../src/cli/wait-reason.ts";
 import { NoLeaderError } from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
 import type { TaskObstacle, TaskWait } from "../../src/protocol/explain-schemas.ts";
@@ -18,7 +18,7 @@ const waitingFor = (...obstacles: TaskObstacle[]): TaskWait => ({
 });
 
 /** The notices if each answer comes after one more pause. */
-async function told(
+async function printed(
   answers: readonly (TaskWait | "runs" | "no leader")[],
   { columns, json = false }: { readonly columns?: number; readonly json?: boolean },
 ) {
@@ -26,7 +26,7 @@ async function told(
   const ended = new AbortController();
   const left = [...answers];
   const pauses: number[] = [];
-  await tellWhyItWaits({
+  await printWaitReason({
     explain: async () => {
       const answer = left.shift();
       if (answer === "no leader") throw new NoLeaderError("nobody leads");
@@ -45,7 +45,7 @@ async function told(
 describe("at a terminal", () => {
   it("a reason is printed once, and again when it changes", async () => {
     const waits = [waitingFor(full(8)), waitingFor(full(9)), waitingFor(paused), waitingFor(paused)];
-    const { lines, stdout, pauses } = await told(waits, { columns: 80 });
+    const { lines, stdout, pauses } = await printed(waits, { columns: 80 });
     expect(lines).toEqual([
       expect.stringMatching(/waits: The swarm has reached its maximum of open attempts, 8 of 8/),
       expect.stringMatching(/waits: The swarm is paused/),
@@ -55,9 +55,9 @@ describe("at a terminal", () => {
   });
 
   it("prints nothing for a running task, or without an answer", async () => {
-    const { lines } = await told(["no leader", "runs", waitingFor()], { columns: 80 });
+    const { lines } = await printed(["no leader", "runs", waitingFor()], { columns: 80 });
     expect(lines).toEqual([]);
-    expect((await told(["no leader", waitingFor(paused)], { columns: 80 })).lines).toHaveLength(1);
+    expect((await printed(["no leader", waitingFor(paused)], { columns: 80 })).lines).toHaveLength(1);
   });
 });
 
@@ -65,5 +65,5 @@ it.each([
   ["nobody reads it", {}],
   ["programs do", { columns: 80, json: true }],
 ])("nothing is asked where %s", async (_, view) => {
-  expect(await told([waitingFor(paused)], view)).toEqual({ lines: [], stdout: "", pauses: [] });
+  expect(await printed([waitingFor(paused)], view)).toEqual({ lines: [], stdout: "", pauses: [] });
 });

@@ -177,7 +177,7 @@ describe("a lost notification", () => {
     await clock.advance(limits.awaitRefreshMs * 2);
     expect(leader.of("await").length).toBeGreaterThanOrEqual(1);
     expect(result.state).toBe("pending");
-    leader.end(handle.id, {}, { tell: false });
+    leader.end(handle.id, {}, { notifies: false });
     await clock.advance(limits.awaitRefreshMs * 2);
     expect(result.state).toBe("fulfilled");
     const asked = leader.of("await").length;
@@ -191,7 +191,7 @@ describe("a lost notification", () => {
     leader.start();
     const handles = await Promise.all([swarm.submit(aTask()), swarm.submit(aTask())]);
     const results = handles.map((handle) => watch(handle.result()));
-    for (const { id } of handles) leader.end(id, {}, { tell: false });
+    for (const { id } of handles) leader.end(id, {}, { notifies: false });
     leader.stop();
     leader.term = 2;
     leader.beat();
@@ -211,7 +211,7 @@ describe("a lost notification", () => {
     leader.script = ({ verb }) => (verb === "await" ? "silence" : undefined);
     const result = watch(swarm.task(id).result());
     await settled();
-    leader.end(id, {}, { tell: false });
+    leader.end(id, {}, { notifies: false });
     leader.script = () => undefined;
     leader.term = 2;
     leader.beat();
@@ -264,7 +264,7 @@ describe("a lost notification", () => {
     const result = watch(swarm.task("t1").outcome());
     await settled();
     leader.script = () => undefined;
-    leader.end("t1", {}, { tell: false });
+    leader.end("t1", {}, { notifies: false });
     await clock.advance(limits.awaitRefreshMs * 2);
     expect(result.state).toBe("fulfilled");
   });
@@ -459,27 +459,27 @@ describe("ending a wait", () => {
   /** A wait for t1 has been given up, and the leader has not answered the request yet. */
   async function aWaitGivenUpUnanswered() {
     const { swarm, leader, clock } = await aClient();
-    const { told, script } = heldAnswers();
+    const { pending, script } = heldAnswers();
     leader.script = script;
     leader.start();
     const result = watch(swarm.task("t1").outcome({ timeoutMs: 1_000 }));
     await clock.advance(1_000);
     expect(result.error).toBeInstanceOf(WaitTimedOutError);
-    return { swarm, leader, clock, told };
+    return { swarm, leader, clock, pending };
   }
 
   it("during a request leaves no further request, whenever the answer comes", async () => {
-    const { leader, clock, told } = await aWaitGivenUpUnanswered();
-    told[0]?.(goesOn);
+    const { leader, clock, pending } = await aWaitGivenUpUnanswered();
+    pending[0]?.(goesOn);
     await clock.advance(limits.awaitRefreshMs * 3);
     expect(leader.of("await")).toHaveLength(1);
     expect(clock.pendingTimers).toBe(0);
   });
 
   it("during a request does not affect a wait that begins before the answer", async () => {
-    const { swarm, leader, clock, told } = await aWaitGivenUpUnanswered();
+    const { swarm, leader, clock, pending } = await aWaitGivenUpUnanswered();
     const second = watch(swarm.task("t1").outcome());
-    told[0]?.(goesOn);
+    pending[0]?.(goesOn);
     await clock.advance(10);
     const outcome: Outcome = {
       project: "default",
@@ -536,8 +536,8 @@ const goesOn = { term: 1, idx: 5, answers: [{ ok: true, live: true }] };
 
 /** Requests whose answers the test releases: one function per request. */
 function heldAnswers() {
-  const told: ((answer: object) => void)[] = [];
+  const pending: ((answer: object) => void)[] = [];
   const script: FakeLeader["script"] = ({ verb }) =>
-    verb === "await" ? new Promise<object>((resolve) => void told.push(resolve)) : undefined;
-  return { told, script };
+    verb === "await" ? new Promise<object>((resolve) => void pending.push(resolve)) : undefined;
+  return { pending, script };
 }

@@ -60,7 +60,7 @@ export class FakeLeader {
     this.#transport.publish(this.#subjects.coordinator, encode(beat));
   }
 
-  end(task: string, outcome: Partial<Outcome> = {}, options: { readonly tell?: boolean } = {}): void {
+  end(task: string, outcome: Partial<Outcome> = {}, options: { readonly notifies?: boolean } = {}): void {
     const known = this.tasks.get(task);
     if (known === undefined) throw new Error(`no task ${task}`);
     this.idx += 1;
@@ -73,7 +73,7 @@ export class FakeLeader {
       result: "done",
       ...outcome,
     };
-    if (options.tell === false) return;
+    if (options.notifies === false) return;
     for (const token of known.notify) this.push(token, [known.outcome]);
   }
 
@@ -87,8 +87,8 @@ export class FakeLeader {
   }
 
   #take(message: Message): void {
-    const [party, ...rest] = message.subject.slice(this.#subjects.prefix.length + 1).split(".");
-    const [project = "", ...verb] = party === "project" ? rest : ["", ...rest];
+    const [sender, ...rest] = message.subject.slice(this.#subjects.prefix.length + 1).split(".");
+    const [project = "", ...verb] = sender === "project" ? rest : ["", ...rest];
     const body = JSON.parse(Buffer.from(message.data).toString());
     const asked = { verb: verb.join("."), project, body };
     this.asked.push(asked);

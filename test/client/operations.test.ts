@@ -256,10 +256,10 @@ it("a transfer of the lead ends in time, although no leader begins", async () =>
   const status = await (async () => {
     const there = await startTestSwarm();
     const asked = await connect({ swarm: "test", transport: there.hub.connect() });
-    const told = await asked.status();
+    const reported = await asked.status();
     await asked.close();
     await there.stop();
-    return told;
+    return reported;
   })();
   leader.script = ({ verb }) => {
     if (verb === "transfer") return { ok: true, term: 1, idx: 5 };

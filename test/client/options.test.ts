@@ -755,7 +755,7 @@ it("an agent's slots", async () => {
   const slots = new Slots({
     agent: "a1",
     clock: systemClock,
-    tell: () => expect.unreachable("nothing is asked"),
+    send: () => expect.unreachable("nothing is asked"),
   });
   await refusesAll(
     { options: taking<AcquireOptions>()<Slots>(acquire, (of, given) => of.acquire("gpu", given)) },

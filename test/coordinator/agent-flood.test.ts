@@ -34,8 +34,8 @@ interface Reporter {
   readonly heard: Listening<ProgressPush>;
 }
 
-async function reporter(id: string, task: object, places = 1): Promise<Reporter> {
-  const agent = await swarm.agent(id, { kinds: [id], maxConcurrent: places });
+async function reporter(id: string, task: object, capacity = 1): Promise<Reporter> {
+  const agent = await swarm.agent(id, { kinds: [id], maxConcurrent: capacity });
   const heard = swarm.client.listen<ProgressPush>(progressSubject(`_INBOX.${id}`));
   await swarm.client.submit([{ id: `t-${id}`, kind: id, ...task }], { notify: `_INBOX.${id}` });
   const assignment = await agent.assignment();
@@ -62,7 +62,7 @@ it("is heard as often as its places warrant, warned of once, and counted", async
   await tenSeconds(() => {
     for (let n = 0; n < FLOOD_PER_SECOND; n += 1) report(flooding, n / FLOOD_PER_SECOND);
   });
-  const most = 2 * limits.progressPerPlaceMax;
+  const most = 2 * limits.progressPerAttemptMax;
   expect(flooding.heard.all.length).toBeGreaterThanOrEqual(10 * most - 1);
   expect(flooding.heard.all.length).toBeLessThanOrEqual(11 * most);
   expect(log.lines.filter(({ msg }) => msg.includes("too many messages"))).toMatchObject([{ agent: "a1" }]);
@@ -90,14 +90,14 @@ it("after a burst is heard again as time passes; the SDK never sends too much", 
   const bursting = await reporter("a1", {});
   for (let n = 0; n < 100; n += 1) report(bursting, n / 100);
   await clock.advance(1_000);
-  expect(bursting.heard.all).toHaveLength(limits.progressPerPlaceMax);
+  expect(bursting.heard.all).toHaveLength(limits.progressPerAttemptMax);
   await tenSeconds(async () => {
     for (let sent = 0; sent < 1_000; sent += limits.progressMs) {
       report(bursting, 0.5);
       await clock.advance(limits.progressMs);
     }
   });
-  expect(bursting.heard.all).toHaveLength(limits.progressPerPlaceMax + 10 * (1_000 / limits.progressMs));
+  expect(bursting.heard.all).toHaveLength(limits.progressPerAttemptMax + 10 * (1_000 / limits.progressMs));
 });
 
 it("of an agent that is not there is not looked at", async () => {

@@ -29,7 +29,7 @@ const assignments = async (agent: WireAgent, count: number) => {
   return all;
 };
 /** All pushes to an agent since the last look. */
-const untold = async (agent: WireAgent) => {
+const pushesOf = async (agent: WireAgent) => {
   await clock.settle();
   return agent.pushes.all.map(({ type }) => type);
 };
@@ -285,7 +285,7 @@ describe("a heartbeat", () => {
     await swarm.submit("t1", "t2");
     await assignments(agent, 2);
     await agent.beat([], 0);
-    expect(await untold(agent)).toEqual(["assign"]);
+    expect(await pushesOf(agent)).toEqual(["assign"]);
     await agent.beat([], 0);
     expect(await assignments(agent, 2)).toMatchObject([
       { task: "t1", number: 1 },
@@ -350,7 +350,7 @@ describe("a heartbeat", () => {
       { state: "running", attempts: 1 },
       { state: "assigned", attempts: 1 },
     ]);
-    expect((await untold(agent)).filter((type) => type === "assign").length).toBeGreaterThan(55);
+    expect((await pushesOf(agent)).filter((type) => type === "assign").length).toBeGreaterThan(55);
     await agent.beat(held("t1", "t2"), 2);
     expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
     await swarm.submit("t3");
@@ -364,7 +364,7 @@ describe("a heartbeat", () => {
     await swarm.submit("t2");
     await agent.beat(held("t1"), 1);
     await agent.beat(held("t1", "t2"), 2);
-    expect(await untold(agent)).toEqual(["assign", "assign"]);
+    expect(await pushesOf(agent)).toEqual(["assign", "assign"]);
   });
 
   it("of an unknown agent makes it join", async () => {

@@ -161,7 +161,7 @@ describe("a stall limit", () => {
   });
 
   it("begins anew with each report of progress, which awaiting clients receive", async () => {
-    const told = swarm.client.listen(progressSubject("_INBOX.me"));
+    const updates = swarm.client.listen(progressSubject("_INBOX.me"));
     const agent = await swarm.agent("a1");
     await submit({ id: "t1", stallMs: 3_000 });
     await agent.assignment();
@@ -170,7 +170,7 @@ describe("a stall limit", () => {
       progress(agent, { message: "half" });
     }
     expect(await swarm.client.task("t1")).toMatchObject({ state: "running", attempts: 1 });
-    expect(await told.next()).toEqual({
+    expect(await updates.next()).toEqual({
       project: "default",
       task: "t1",
       attempt: 1,

@@ -81,10 +81,10 @@ it("leads on where its connection was back for a moment, between two looks", asy
 });
 
 it("sends no assignment that it has taken back since", async () => {
-  const told = await assignedMeanwhile(3_000, { timeoutMs: 1_000, maxAttempts: 1 });
+  const received = await assignedMeanwhile(3_000, { timeoutMs: 1_000, maxAttempts: 1 });
   expect(swarm.watched.settled().state.taskById.size).toBe(0);
-  expect(told).toContain("assign t1 revoked");
-  expect(told).not.toContain("assign t1");
+  expect(received).toContain("assign t1 revoked");
+  expect(received).not.toContain("assign t1");
 });
 
 describe("beside standbys that may lead", () => {

@@ -92,8 +92,8 @@ describe("the log", () => {
     await aStandby("c3");
     await second.stop();
     await clock.advance(silenceMs);
-    const told = log.lines.filter(({ msg }) => msg === "standing by: another coordinator leads");
-    expect(told).toMatchObject([{ term: 3 }]);
+    const logged = log.lines.filter(({ msg }) => msg === "standing by: another coordinator leads");
+    expect(logged).toMatchObject([{ term: 3 }]);
     expect(log.lines.filter(({ coordinator }) => coordinator === undefined)).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ let store: MemoryJournalStore;
 let held: HeldJournal;
 let swarm: TestSwarm;
 let agent: WireAgent;
-let told: Listening<DonePush>;
+let pushes: Listening<DonePush>;
 
 beforeEach(async () => {
   clock = new ManualClock();
@@ -38,7 +38,7 @@ beforeEach(async () => {
   held = new HeldJournal(store);
   swarm = await startTestSwarm({ clock, store, journal: held.journal, random: noJitter });
   agent = await swarm.agent("a1");
-  told = swarm.client.listen<DonePush>(doneSubject("_INBOX.me"));
+  pushes = swarm.client.listen<DonePush>(doneSubject("_INBOX.me"));
   await keep("hash");
 });
 afterEach(async () => {
@@ -64,7 +64,7 @@ const journalText = () => JSON.stringify(storedBatches(store));
 describe("the journal", () => {
   it("holds hash and length of the result, and the submitter is told the result", async () => {
     await agent.complete(await assigned("t1"), secret);
-    const [push] = told.all;
+    const [push] = pushes.all;
     expect(push?.ended).toMatchObject([{ task: "t1", state: "completed", result: secret, resultDigest }]);
     const [completed] = storedEvents(store, "TaskCompleted");
     expect(completed).toMatchObject({ task: "t1", resultDigest });
@@ -78,7 +78,7 @@ describe("the journal", () => {
     await agent.report(await assigned("t1"), "completed", { result, encoding: "base64" });
     const [completed] = storedEvents(store, "TaskCompleted");
     expect(completed).toMatchObject({ encoding: "base64", resultDigest: { bytes: 3 } });
-    expect(told.all[0]?.ended).toMatchObject([{ result, encoding: "base64" }]);
+    expect(pushes.all[0]?.ended).toMatchObject([{ result, encoding: "base64" }]);
   });
 
   it("holds results again once the project says so; results of before stay as they are", async () => {
@@ -134,7 +134,7 @@ describe("a repeated report", () => {
     const { answers } = await agent.complete(assignment, secret);
     expect(answers).toEqual([{ ok: true, status: "ok" }]);
     expect(storedEvents(store, "TaskCompleted")).toHaveLength(1);
-    expect(told.all).toHaveLength(1);
+    expect(pushes.all).toHaveLength(1);
   });
 });
 
@@ -153,7 +153,7 @@ describe("a leader that is cut off between the append and the telling", () => {
     await reported;
     expect(roleOf(standby)).toBe("leading");
 
-    expect(told.all).toEqual([]);
+    expect(pushes.all).toEqual([]);
     const { answers } = await awaited("t1");
     expect(answers).toMatchObject([{ ok: true, outcome: { state: "completed", resultDigest } }]);
     expect(answers[0].outcome).not.toHaveProperty("result");

@@ -14,13 +14,13 @@ import {
 
 let swarm: TestSwarm;
 let agent: WireAgent;
-let told: Listening<DonePush>;
+let pushes: Listening<DonePush>;
 const inbox = "_INBOX.ann.x7";
 
 beforeEach(async () => {
   swarm = await startTestSwarm();
   agent = await swarm.agent("a1", { maxConcurrent: 2 });
-  told = swarm.client.listen<DonePush>(doneSubject(inbox));
+  pushes = swarm.client.listen<DonePush>(doneSubject(inbox));
   for (const project of ["red", "blue"])
     await swarm.client.submit([{ id: "t1", kind: "count", payload: project }], { notify: inbox }, project);
   return () => swarm.stop();
@@ -42,11 +42,11 @@ it("both are accepted, run at once and end on their own", async () => {
   ]);
   await agent.beat([red, blue], 2);
   expect(await agent.complete(blue, "of blue")).toMatchObject({ answers: [{ ok: true, status: "ok" }] });
-  expect((await told.next()).ended).toMatchObject([{ project: "blue", task: "t1", result: "of blue" }]);
+  expect((await pushes.next()).ended).toMatchObject([{ project: "blue", task: "t1", result: "of blue" }]);
   expect(await query("red", "task")).toMatchObject({ project: "red", state: "running" });
   expect(await query("blue", "task")).toMatchObject({ project: "blue", state: "completed" });
   await agent.complete(red, "of red");
-  expect((await told.next()).ended).toMatchObject([{ project: "red", task: "t1", result: "of red" }]);
+  expect((await pushes.next()).ended).toMatchObject([{ project: "red", task: "t1", result: "of red" }]);
 });
 
 it("a result under the token of the other's attempt is refused", async () => {

@@ -7,12 +7,12 @@ import { limits } from "../../src/limits.ts";
 
 const cause = new Error("JetStream did not answer within 2 s");
 
-function linesOf(tells: readonly { readonly atMs: number; readonly sentMs: number }[]): object[] {
+function linesOf(causes: readonly { readonly atMs: number; readonly sentMs: number }[]): object[] {
   let now = 0;
   const lines: string[] = [];
   const logger = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(line) });
   const log = new UnacknowledgedLog({ clock: { monotonicMs: () => now }, logger });
-  for (const { atMs, sentMs } of tells) {
+  for (const { atMs, sentMs } of causes) {
     now = atMs;
     log.tell(cause, sentMs);
   }
@@ -32,9 +32,9 @@ it("is logged with the server's words, once and then each minute", () => {
 });
 
 it("is said of another batch soon after only where a minute has passed", () => {
-  const tells = [
+  const causes = [
     { atMs: 6_000, sentMs: 0 },
     { atMs: 20_000, sentMs: 12_000 },
   ];
-  expect(linesOf(tells)).toHaveLength(1);
+  expect(linesOf(causes)).toHaveLength(1);
 });

@@ -92,7 +92,7 @@ describe("joining", () => {
     );
     expect(reply).toEqual({ kind: "joined", resumed: false, unknownAttempts: held("t1") });
     expect(turns.last("AgentLeft")).toMatchObject({ incarnation: "a1-1", reason: "fenced" });
-    expect(turns.effects).toContainEqual({ kind: "tell", agent: a1, incarnation: first, what: "fenced" });
+    expect(turns.effects).toContainEqual({ kind: "notify", agent: a1, incarnation: first, what: "fenced" });
     for (const id of ["t1", "t2"]) expect(turns.task(id)).toMatchObject({ attempt: 2, state: "assigned" });
     expect(turns.agent("a1")).toMatchObject({ incarnation: "a1-2", lastNumber: 2, confirmedNumber: 0 });
   });
@@ -299,7 +299,7 @@ describe("draining", () => {
     const turns = busy(1, { maxConcurrent: 2 });
     turns.turn({ type: "DrainAgent", agent: a1 }, { type: "DrainAgent", agent: a1 });
     expect(turns.all("AgentDrained")).toHaveLength(1);
-    expect(turns.effects.at(-1)).toEqual({ kind: "tell", agent: a1, incarnation: first, what: "drain" });
+    expect(turns.effects.at(-1)).toEqual({ kind: "notify", agent: a1, incarnation: first, what: "drain" });
     turns.turn(submit({ id: taskId("t2") }));
     expect([turns.task("t1").state, turns.task("t2").state]).toEqual(["assigned", "queued"]);
     turns.turn({ type: "UndrainAgent", agent: a1 });
@@ -331,9 +331,9 @@ describe("going", () => {
     expect(turns.all("AgentLeft")).toMatchObject([{ reason }]);
     expect(turns.last("AttemptReleased")).toMatchObject({ task: "t1", reason: "agent-gone" });
     expect(turns.task("t2")).toMatchObject({ state: "queued", failures: 1 });
-    const told = turns.effects.filter((effect) => effect.kind === "tell");
-    expect(told).toEqual(
-      type === "LeaveAgent" ? [] : [{ kind: "tell", agent: a1, incarnation: first, what: "rejoin" }],
+    const notices = turns.effects.filter((effect) => effect.kind === "notify");
+    expect(notices).toEqual(
+      type === "LeaveAgent" ? [] : [{ kind: "notify", agent: a1, incarnation: first, what: "rejoin" }],
     );
   });
 

@@ -136,7 +136,12 @@ describe("a changed grant reaches agents that have joined", () => {
     expect(turns.last("AgentLeft").reason).toBe("forbidden");
     expect(turns.last("AttemptFailed").failure.class).toBe("lost");
     expect(liveTask(turns.state, "t1")?.state).toBe("queued");
-    expect(turns.effects.at(-1)).toEqual({ kind: "tell", agent: "a1", incarnation: "a1-1", what: "rejoin" });
+    expect(turns.effects.at(-1)).toEqual({
+      kind: "notify",
+      agent: "a1",
+      incarnation: "a1-1",
+      what: "rejoin",
+    });
   });
 
   it.each<[string, Grant, string | undefined]>([
@@ -151,7 +156,7 @@ describe("a changed grant reaches agents that have joined", () => {
     turns.turn(joinGpu("a1", profile), join("a2", profile), submit({ id: taskId("t1") }));
     turns.turn(set(grant));
     expect([turns.agent("a1").online, turns.agent("a2").online]).toEqual([false, true]);
-    expect(turns.effects.findLast(({ kind }) => kind === "tell")).toMatchObject({
+    expect(turns.effects.findLast(({ kind }) => kind === "notify")).toMatchObject({
       agent: "a1",
       what: "rejoin",
       refusal: { kind: "beyond-grant", group: gpu, field, value },
@@ -249,7 +254,7 @@ describe("a policy that agents must be declared reaches agents that have joined"
     expect(liveTask(turns.state, "t1")?.state).toBe("queued");
     expect([turns.agent("a1").online, turns.agent("a2").online]).toEqual([false, true]);
     expect(turns.effects.at(-1)).toEqual({
-      kind: "tell",
+      kind: "notify",
       agent: "a1",
       incarnation: "a1-1",
       what: "rejoin",

@@ -207,10 +207,10 @@ describe("coming back after an hour", () => {
       const { data } = await again.says("state");
       expect(data.data.tasks).toMatchObject({ queued: missed.length + 1 });
       const tail = late.live("view=events&types=TaskSubmitted", { "last-event-id": places.events });
-      const { data: told } = await tail.says("events");
-      expect(told.rows.at(-1).task).toMatch(/^t\d+$/);
-      expect(told.skipped).toBeGreaterThan(0);
-      expect(told.rows.length + told.skipped).toBeGreaterThanOrEqual(missed.length);
+      const { data: batch } = await tail.says("events");
+      expect(batch.rows.at(-1).task).toMatch(/^t\d+$/);
+      expect(batch.skipped).toBeGreaterThan(0);
+      expect(batch.rows.length + batch.skipped).toBeGreaterThanOrEqual(missed.length);
       for (const stream of [watcher, again, tail]) stream.close();
     } finally {
       await late.stop();
@@ -284,8 +284,8 @@ describe("without a leader", () => {
     expect(back.lostMs).toBeGreaterThan(0);
     await late.says("back");
     await stream.says("delta", ({ patch }) => patch.leader === "c2");
-    const told = stream.messages.filter(({ name }) => name === "lost").map(({ data }) => data.message);
-    expect(told).toEqual([...new Set(told)]);
+    const batch = stream.messages.filter(({ name }) => name === "lost").map(({ data }) => data.message);
+    expect(batch).toEqual([...new Set(batch)]);
   }, 30_000);
 });
 

@@ -57,10 +57,10 @@ describe("the layout of a state chart", () => {
   it("tells every signal, in the drawing or below", () => {
     for (const chart of charts) {
       const { edges, outer } = layoutOf(chart);
-      const told = [...edges.flatMap(({ label }) => label), ...outer].join(" ");
+      const labels = [...edges.flatMap(({ label }) => label), ...outer].join(" ");
       for (const { event } of chart.edges) {
         const words = event.toLowerCase().replaceAll("_", " ");
-        expect(told).toContain(words.startsWith(`${chart.id} `) ? words.slice(chart.id.length + 1) : words);
+        expect(labels).toContain(words.startsWith(`${chart.id} `) ? words.slice(chart.id.length + 1) : words);
       }
     }
   });

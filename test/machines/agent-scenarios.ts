@@ -29,7 +29,7 @@ export const agentScenarios = {
 
   "asks for slots and obeys what waited, once it has joined": async () => {
     const fixture = new SessionFixture({ hasLeader: false });
-    fixture.session.tell({ type: "acquire", slotLease });
+    fixture.session.send({ type: "acquire", slotLease });
     fixture.leader.appear();
     await fixture.clock.advance(limits.agentRetryMsMax);
     expect(fixture.noticesOf("slot-granted")).toHaveLength(1);
@@ -98,7 +98,7 @@ export const agentScenarios = {
 
   "drains before it has joined: says farewell and ends": async () => {
     const fixture = await unjoined();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await settled();
     expect(fixture.closed).toEqual({ type: "closed" });
     expect(fixture.leader.all("leave")).toHaveLength(1);
@@ -106,7 +106,7 @@ export const agentScenarios = {
 
   "stops before it has joined: says farewell and ends": async () => {
     const fixture = await unjoined();
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "stop" });
     await settled();
     expect(fixture.closed).toEqual({ type: "closed" });
     expect(fixture.leader.all("leave")).toHaveLength(1);
@@ -116,7 +116,7 @@ export const agentScenarios = {
     const fixture = await SessionFixture.joined();
     const { leader, clock } = fixture;
     const [task = ""] = await fixture.assign();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await settled();
     expect(isDraining(fixture)).toBe(true);
     expect(leader.last("heartbeat").draining).toBe(true);
@@ -130,7 +130,7 @@ export const agentScenarios = {
   "drains with no leader: leaves unheard, and says so": async () => {
     const fixture = await SessionFixture.joined();
     fixture.leader.vanish();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await fixture.clock.advance(limits.agentDrainUnheardMs);
     expect(fixture.closed).toBeUndefined();
     expect(isDraining(fixture)).toBe(true);
@@ -142,7 +142,7 @@ export const agentScenarios = {
   "drains, lapses, and ends": async () => {
     const fixture = await SessionFixture.joined();
     await fixture.assign();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await settled();
     fixture.leader.push({ type: "rejoin" });
     await settled();
@@ -153,9 +153,9 @@ export const agentScenarios = {
   "drains, and is stopped": async () => {
     const fixture = await SessionFixture.joined();
     const [task] = await fixture.assign();
-    fixture.session.tell({ type: "drain" });
+    fixture.session.send({ type: "drain" });
     await settled();
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "stop" });
     await settled();
     expect(fixture.aborted).toEqual([`${task} stopping`]);
   },
@@ -163,7 +163,7 @@ export const agentScenarios = {
   "stops: aborts, and leaves when its handlers have ended": async () => {
     const fixture = await SessionFixture.joined();
     const [task = ""] = await fixture.assign();
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "stop" });
     await settled();
     expect(fixture.aborted).toEqual([`${task} stopping`]);
     expect(isDraining(fixture)).toBe(true);
@@ -176,7 +176,7 @@ export const agentScenarios = {
   "stops: says so in its heartbeats, and gives back what still comes": async () => {
     const fixture = await SessionFixture.joined();
     await fixture.assign();
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "stop" });
     await fixture.clock.advance(limits.heartbeatMs);
     expect(fixture.leader.last("heartbeat").draining).toBe(true);
     await fixture.assign();
@@ -187,7 +187,7 @@ export const agentScenarios = {
   "stops, lapses, and ends": async () => {
     const fixture = await SessionFixture.joined();
     await fixture.assign();
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "stop" });
     fixture.leader.push({ type: "rejoin" });
     await settled();
     expect(fixture.closed).toEqual({ type: "closed" });
@@ -197,7 +197,7 @@ export const agentScenarios = {
   "stops, and reports for handlers that do not end": async () => {
     const fixture = await SessionFixture.joined();
     await fixture.assign();
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "stop" });
     await fixture.clock.advance(limits.agentStopMs);
     expect(fixture.leader.reports()).toMatchObject([{ outcome: "revoked" }]);
     expect(fixture.closed).toEqual({ type: "closed" });
@@ -207,7 +207,7 @@ export const agentScenarios = {
     const fixture = await SessionFixture.joined();
     fixture.leader.script.result = () => "silence";
     await fixture.assign();
-    fixture.session.tell({ type: "stop" });
+    fixture.session.send({ type: "stop" });
     await fixture.clock.advance(limits.agentStopMs + limits.agentLeaveMs);
     expect(fixture.leader.all("leave")).toHaveLength(1);
     expect(fixture.closed).toEqual({ type: "closed" });

@@ -31,7 +31,7 @@ describe("the agent's chart", () => {
         let row = { online: false, isOwnDrain: false, draining: false, inFlight: 0 };
         for (const each of steps) {
           if (typeof each === "number") {
-            chart.sendAll(loadSignals({ before: row.inFlight, after: each, places: slots }));
+            chart.sendAll(loadSignals({ before: row.inFlight, after: each, capacity: slots }));
             row.inFlight = each;
           } else {
             if (chart.isOverBy(each)) continue;
@@ -101,16 +101,16 @@ describe("the signals of a change of load", () => {
   const typesOf = (change: Parameters<typeof loadSignals>[0]) => loadSignals(change).map(({ type }) => type);
 
   it.each([
-    [{ before: 0, after: 1, places: 4 }, ["FIRST_TASK"]],
-    [{ before: 0, after: 1, places: 1 }, ["FIRST_TASK", "FULL"]],
-    [{ before: 0, after: 4, places: 4 }, ["FIRST_TASK", "FULL"]],
-    [{ before: 1, after: 3, places: 4 }, []],
-    [{ before: 3, after: 4, places: 4 }, ["FULL"]],
-    [{ before: 4, after: 3, places: 4 }, ["FREED"]],
-    [{ before: 4, after: 0, places: 4 }, ["IDLE"]],
-    [{ before: 1, after: 0, places: 1 }, ["IDLE"]],
-    [{ before: 5, after: 4, places: 4 }, []],
-    [{ before: 0, after: 0, places: 1 }, []],
+    [{ before: 0, after: 1, capacity: 4 }, ["FIRST_TASK"]],
+    [{ before: 0, after: 1, capacity: 1 }, ["FIRST_TASK", "FULL"]],
+    [{ before: 0, after: 4, capacity: 4 }, ["FIRST_TASK", "FULL"]],
+    [{ before: 1, after: 3, capacity: 4 }, []],
+    [{ before: 3, after: 4, capacity: 4 }, ["FULL"]],
+    [{ before: 4, after: 3, capacity: 4 }, ["FREED"]],
+    [{ before: 4, after: 0, capacity: 4 }, ["IDLE"]],
+    [{ before: 1, after: 0, capacity: 1 }, ["IDLE"]],
+    [{ before: 5, after: 4, capacity: 4 }, []],
+    [{ before: 0, after: 0, capacity: 1 }, []],
   ])("%o is %o", (change, expected) => {
     expect(typesOf(change)).toEqual(expected);
   });

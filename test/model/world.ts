@@ -52,7 +52,7 @@ interface Node {
 }
 
 /** An acknowledgement to a client. */
-interface Told {
+interface Acknowledged {
   readonly batch: Batch;
   readonly terms: readonly Term[];
   isKnownLost: boolean;
@@ -69,7 +69,7 @@ export class World implements Surroundings {
   readonly #service: LogService;
   readonly #nodes: Node[];
   readonly #late: Operation[] = [];
-  readonly #told: Told[] = [];
+  readonly #acknowledged: Acknowledged[] = [];
   readonly #tasks: string[] = [];
   readonly #answeredTasks = new Set<string>();
   #step = 0;
@@ -144,16 +144,17 @@ export class World implements Surroundings {
   }
 
   answered(by: Coordinator, batch: Batch): void {
-    this.#compareWithTold(by);
+    this.#compareWithAcknowledged(by);
     this.#mayMiss ||= this.#lossAt >= 0; // the loss may have taken the batch after its acknowledgement
     for (const task of batch.tasks) this.#answeredTasks.add(task);
-    if (batch.tasks.length > 0) this.#told.push({ batch, terms: by.log?.terms ?? [], isKnownLost: false });
+    if (batch.tasks.length > 0)
+      this.#acknowledged.push({ batch, terms: by.log?.terms ?? [], isKnownLost: false });
     if (batch.tasks.length > 0)
       this.note(`${by.id} answers: ${batch.tasks.join()} accepted in ${batch.term}.${batch.idx}`);
   }
 
   asked(of: Coordinator): void {
-    this.#compareWithTold(of);
+    this.#compareWithAcknowledged(of);
   }
 
   /** The segments read back must give the held log without the deleted segment. Damage after the reading is not
@@ -461,7 +462,7 @@ export class World implements Surroundings {
   /** Batches acknowledged to a client, or read by a coordinator. */
   #atStake(): ReadonlySet<string> {
     const held = this.#nodes.flatMap(({ process }) => process?.log?.line ?? []);
-    return hashesOf([...this.#told.map(({ batch }) => batch), ...held]);
+    return hashesOf([...this.#acknowledged.map(({ batch }) => batch), ...held]);
   }
 
   #longestHealthy(): Node | undefined {
@@ -472,14 +473,15 @@ export class World implements Surroundings {
 
   // Checkers
 
-  #compareWithTold(by: Coordinator): void {
+  #compareWithAcknowledged(by: Coordinator): void {
     const line = by.log?.line ?? [];
     const terms = by.log?.terms ?? [];
-    for (const told of this.#told) {
-      if (told.isKnownLost || line[told.batch.idx - 1]?.hash === told.batch.hash) continue;
-      const sentence = `${by.id} in term ${terms.at(-1)?.term} up to ${line.length} lacks ${told.batch.tasks.join()} of ${told.batch.term}.${told.batch.idx}`;
+    for (const acknowledged of this.#acknowledged) {
+      if (acknowledged.isKnownLost || line[acknowledged.batch.idx - 1]?.hash === acknowledged.batch.hash)
+        continue;
+      const sentence = `${by.id} in term ${terms.at(-1)?.term} up to ${line.length} lacks ${acknowledged.batch.tasks.join()} of ${acknowledged.batch.term}.${acknowledged.batch.idx}`;
       if (this.#options.profile === "inside") this.#violate("lost", sentence);
-      else if (isVisible(told, terms, line.length)) told.isKnownLost = true;
+      else if (isVisible(acknowledged, terms, line.length)) acknowledged.isKnownLost = true;
       else this.#violate("silent loss", sentence);
     }
   }
@@ -530,7 +532,7 @@ export class World implements Surroundings {
     for (const task of stored.flatMap(({ tasks }) => tasks)) counts.set(task, (counts.get(task) ?? 0) + 1);
     for (const [task, count] of counts)
       if (count > 1) this.#violate("doubled", `${task} is accepted ${count} times`);
-    for (const { batch } of this.#told)
+    for (const { batch } of this.#acknowledged)
       if (stored[batch.idx - 1]?.hash !== batch.hash)
         this.#violate("lost", `${batch.tasks.join()} is not in the journal`);
     for (const { id, process } of this.#nodes) {
@@ -557,7 +559,7 @@ function isHealthy({ process, isPaused, isCut }: Node): boolean {
 
 /** Rule 11: the present list of terms shows the loss to the client. The term is absent, or ended before the
  *  batch. */
-function isVisible({ batch, terms }: Told, now: readonly Term[], idx: number): boolean {
+function isVisible({ batch, terms }: Acknowledged, now: readonly Term[], idx: number): boolean {
   const opened = terms.find(({ term }) => term === batch.term)?.opened;
   const at = now.findIndex((term) => term.opened === opened);
   if (at === -1) return true;

@@ -16,7 +16,7 @@ const refused: Omit<QueueRefusal, "reason"> = {
 };
 
 /** The message of the answer. */
-function told(refusal: Partial<QueueRefusal> & Pick<QueueRefusal, "reason">): string {
+function messageOf(refusal: Partial<QueueRefusal> & Pick<QueueRefusal, "reason">): string {
   const answer = submitAnswer({ ...refused, ...refusal });
   expect(answer).toMatchObject({
     ok: false,
@@ -41,17 +41,17 @@ describe("no room for a task", () => {
     ],
     ["too-many-projects", /^1,500 projects have tasks.*acme has none: try again/],
   ])("%s names who, how many there are and how many there may be", (reason, message) => {
-    expect(told({ reason })).toMatch(message);
+    expect(messageOf({ reason })).toMatch(message);
   });
 
   it("says which tasks count as waiting, retries included", () => {
     for (const reason of ["swarm-queue-full", "project-queue-full", "user-queue-full"] as const)
-      expect(told({ reason })).toContain("(queued, not due yet, or to be tried again)");
+      expect(messageOf({ reason })).toContain("(queued, not due yet, or to be tried again)");
   });
 
   it("of a project names the flag that allows more, unless it has the most there may be", () => {
     const reason = "project-queue-full";
-    expect(told({ reason })).toContain("`waggle project set acme --queue-max N`");
-    expect(told({ reason, max: limits.queuedTasksPerProjectMax })).not.toContain("--queue-max");
+    expect(messageOf({ reason })).toContain("`waggle project set acme --queue-max N`");
+    expect(messageOf({ reason, max: limits.queuedTasksPerProjectMax })).not.toContain("--queue-max");
   });
 });

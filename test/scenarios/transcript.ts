@@ -411,12 +411,12 @@ class Stage {
       while (this.#read.position < end) {
         this.#read.position += 1;
         const record = this.#store.read(number, this.#read.position);
-        if (record !== undefined) this.#tell(number, record.bytes);
+        if (record !== undefined) this.#print(number, record.bytes);
       }
     }
   }
 
-  #tell(segment: number, bytes: Uint8Array): void {
+  #print(segment: number, bytes: Uint8Array): void {
     const record = decodeRecord(bytes);
     if (record?.kind === "opened") {
       const base = record.base === undefined ? "" : `, with a base of batch ${record.base.idx}`;

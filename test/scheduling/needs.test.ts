@@ -7,7 +7,7 @@ import { limits } from "../../src/limits.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { beginAffinity } from "../../src/state/affinity-rows.ts";
 import { aTask } from "../support/turns.ts";
-import { SwarmFixture, told } from "./swarm-fixture.ts";
+import { pairsOf, SwarmFixture } from "./swarm-fixture.ts";
 
 const hour = 3_600_000;
 
@@ -38,16 +38,16 @@ describe("a task with needs", () => {
     swarm.join("a1", { maxConcurrent: 9 });
     swarm.submit("t1", { needs: { gpu: "a100" }, priority: 0 });
     swarm.submit("t2");
-    expect(told(swarm.plan())).toEqual(["t2→a1"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t2→a1"]);
     swarm.join("a2", { labels: { gpu: "a100" } });
-    expect(told(swarm.plan())).toEqual(["t1→a2"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t1→a2"]);
   });
 
   it("follows the labels of a new session, also in a planner that is kept", () => {
     const swarm = new SwarmFixture();
     swarm.join("a1", { labels: { gpu: "a100" }, maxConcurrent: 2 });
     swarm.submit("t1", { needs: { gpu: "a100" } });
-    expect(told(swarm.plan())).toEqual(["t1→a1"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t1→a1"]);
     swarm.complete("t1");
     swarm.leave("a1");
     swarm.join("a1", { labels: { gpu: "h100" } });
@@ -59,7 +59,7 @@ describe("a task with needs", () => {
     swarm.complete("t3");
     // The same session may join again with other labels, for example after a change of leaders.
     swarm.join("a1", { labels: { gpu: "a100" } });
-    expect(told(swarm.plan(undefined, new Planner(swarm.state)))).toEqual(["t2→a1"]);
+    expect(pairsOf(swarm.plan(undefined, new Planner(swarm.state)))).toEqual(["t2→a1"]);
   });
 
   it("is tried again at an agent that failed it, where no other agent has the labels", () => {
@@ -69,7 +69,7 @@ describe("a task with needs", () => {
     swarm.submit("t1", { needs: { gpu: "a100" } });
     swarm.plan();
     swarm.fail("t1");
-    expect(told(swarm.plan())).toEqual(["t1→a1"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t1→a1"]);
   });
 
   it("is never applied at an agent without the labels: a journal that says so is damaged", () => {
@@ -84,14 +84,14 @@ describe("a task with needs", () => {
     const hosts = Array.from({ length: 300 }, (_, at) => `host-${at}`);
     for (const host of hosts) swarm.join(host, { labels: { host } });
     for (const host of hosts) swarm.submit(`for-${host}`, { needs: { host } });
-    expect(told(swarm.plan())).toEqual(hosts.map((host) => `for-${host}→${host}`));
+    expect(pairsOf(swarm.plan())).toEqual(hosts.map((host) => `for-${host}→${host}`));
     // One after the other: pools of hosts without tasks are dropped for new ones, and made again.
     for (const round of [1, 2]) {
       for (const host of hosts) {
         swarm.complete(round === 1 ? `for-${host}` : `again-${host}`);
         const id = round === 1 ? `again-${host}` : `last-${host}`;
         swarm.submit(id, { needs: { host } });
-        expect(told(swarm.plan())).toEqual([`${id}→${host}`]);
+        expect(pairsOf(swarm.plan())).toEqual([`${id}→${host}`]);
       }
     }
     expect(checkAfterTurn(swarm.state)).toEqual([]);
@@ -108,11 +108,11 @@ describe("an affinity", () => {
   it("prefers the agent of the last task with it, before better agents, and the receipt says so", () => {
     const swarm = aSwarm();
     swarm.submit("t1", { affinity: "s" });
-    expect(told(swarm.plan())).toEqual(["t1→a1"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t1→a1"]);
     swarm.submit("t2", { affinity: "s" });
     swarm.submit("t3");
     const assigned = swarm.plan();
-    expect(told(assigned)).toEqual(["t2→a1", "t3→a2"]);
+    expect(pairsOf(assigned)).toEqual(["t2→a1", "t3→a2"]);
     expect(assigned[0]?.receipt).toMatchObject({
       decidedBy: "affinity",
       feasible: 3,
@@ -123,13 +123,13 @@ describe("an affinity", () => {
   it("never makes a task wait: a full, drained or failed agent is passed over, and the next takes over", () => {
     const swarm = aSwarm();
     for (const id of ["t1", "t2", "t3"]) swarm.submit(id, { affinity: "s" });
-    expect(told(swarm.plan())).toEqual(["t1→a1", "t2→a1", "t3→a2"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t1→a1", "t2→a1", "t3→a2"]);
     for (const id of ["t1", "t2", "t3"]) swarm.complete(id);
     swarm.submit("t4", { affinity: "s" });
     swarm.drain("a2");
-    expect(told(swarm.plan())).toEqual(["t4→a3"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t4→a3"]);
     swarm.fail("t4");
-    expect(told(swarm.plan())).toEqual(["t4→a1"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t4→a1"]);
     swarm.complete("t4");
     swarm.submit("t5", { affinity: "s" });
     expect(swarm.plan()[0]).toMatchObject({ agent: "a1", receipt: { decidedBy: "affinity" } });
@@ -140,7 +140,7 @@ describe("an affinity", () => {
     for (const id of ["a1", "a2"]) swarm.join(id, { prefetch: 2 });
     for (const id of ["t1", "t2", "t3", "t4"]) swarm.submit(id, { affinity: "s" });
     const assigned = swarm.plan();
-    expect(told(assigned)).toEqual(["t1→a1", "t2→a2", "t3→a1", "t4→a2"]);
+    expect(pairsOf(assigned)).toEqual(["t1→a1", "t2→a2", "t3→a1", "t4→a2"]);
     expect(assigned.map(({ receipt }) => receipt.decidedBy)).not.toContain("affinity");
   });
 
@@ -152,7 +152,7 @@ describe("an affinity", () => {
     swarm.submit("t2", { affinity: "s", project: "q" });
     expect(swarm.plan()[0]?.receipt.decidedBy).not.toBe("affinity");
     swarm.submit("t3", { affinity: "s", needs: { gpu: "a100" } });
-    expect(told(swarm.plan())).toEqual(["t3→a4"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t3→a4"]);
   });
 
   it("is forgotten an hour after the last end of an attempt", () => {
@@ -176,11 +176,11 @@ describe("an affinity", () => {
     swarm.plan();
     swarm.drain("a1");
     swarm.submit("t2", { affinity: "s" });
-    expect(told(swarm.plan())).toEqual(["t2→a2"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t2→a2"]);
     swarm.complete("t1");
     swarm.apply({ type: "AgentUndrained", agent: agentId("a1") });
     swarm.submit("t3", { affinity: "s" });
-    expect(told(swarm.plan())).toEqual(["t3→a2"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t3→a2"]);
   });
 
   it("is kept for a bounded number of keys, those used last", () => {

@@ -6,7 +6,7 @@ import { limits } from "../../src/limits.ts";
 import { backlogsOf } from "../../src/scheduling/explain-agents.ts";
 import { Planner } from "../../src/scheduling/planner.ts";
 import { ruleSets } from "../../src/state/policy.ts";
-import { SwarmFixture, told } from "./swarm-fixture.ts";
+import { pairsOf, SwarmFixture } from "./swarm-fixture.ts";
 
 function aSwarm(...agents: string[]): SwarmFixture {
   const swarm = new SwarmFixture();
@@ -64,7 +64,7 @@ describe("a round", () => {
       swarm.submit("busy");
       swarm.assign("busy", "a2");
       swarm.submit("fresh");
-      expect(told(swarm.plan(ruleSets.vapora))).toEqual(["fresh→a1"]);
+      expect(pairsOf(swarm.plan(ruleSets.vapora))).toEqual(["fresh→a1"]);
     },
   );
 
@@ -92,7 +92,7 @@ describe("a round", () => {
     for (const id of ["a2", "a1", "a3"]) swarm.join(id, { maxConcurrent: 2 });
     for (let n = 1; n <= 6; n += 1) swarm.submit(`t${n}`);
     const assigned = swarm.plan();
-    expect(told(assigned)).toEqual(["t1→a1", "t2→a2", "t3→a3", "t4→a1", "t5→a2", "t6→a3"]);
+    expect(pairsOf(assigned)).toEqual(["t1→a1", "t2→a2", "t3→a3", "t4→a1", "t5→a2", "t6→a3"]);
     expect(assigned.map(({ receipt }) => receipt.decidedBy)).toEqual([
       "id",
       "id",
@@ -112,7 +112,7 @@ describe("a round", () => {
     swarm.teach("y", { failures: 30 });
     swarm.submit("t1", { kind: "l" });
     swarm.submit("t2", { kind: "k" });
-    expect(told(swarm.plan())).toEqual(["t1→y", "t2→x"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t1→y", "t2→x"]);
   });
 
   it("never lets a full kind block another", () => {
@@ -121,7 +121,7 @@ describe("a round", () => {
     swarm.join("b", { kinds: ["l"], maxConcurrent: 2 });
     for (const id of ["k1", "k2", "k3"]) swarm.submit(id, { priority: 1 });
     for (const id of ["l1", "l2"]) swarm.submit(id, { kind: "l", priority: 9 });
-    expect(told(swarm.plan())).toEqual(["k1→a", "l1→b", "l2→b"]);
+    expect(pairsOf(swarm.plan())).toEqual(["k1→a", "l1→b", "l2→b"]);
   });
 
   it("prefers, of two equally loaded agents, the agent with less backlog", () => {
@@ -211,7 +211,7 @@ describe("a round", () => {
     swarm.suspend("bad");
     for (const id of ["t1", "t2", "t3"]) swarm.submit(id);
     const assigned = swarm.plan();
-    expect(told(assigned)).toEqual(["t1→bad", "t2→good", "t3→good"]);
+    expect(pairsOf(assigned)).toEqual(["t1→bad", "t2→good", "t3→good"]);
     expect(assigned[0]?.receipt).toMatchObject({ decidedBy: "probe", feasible: 2 });
     expect(assigned[1]?.receipt).toMatchObject({ decidedBy: "only", ineligible: { suspended: 1 } });
   });
@@ -220,7 +220,7 @@ describe("a round", () => {
     const swarm = aSwarm("bad", "good");
     swarm.suspend("bad");
     for (const id of ["t1", "t2"]) swarm.submit(id, { maxAttempts: 1 });
-    expect(told(swarm.plan())).toEqual(["t1→good", "t2→bad"]);
+    expect(pairsOf(swarm.plan())).toEqual(["t1→good", "t2→bad"]);
   });
 
   it("insists that each assignment is applied before the next is asked for", () => {

@@ -297,6 +297,6 @@ export class SwarmFixture {
 export const aKind: Kind = kind("k");
 
 /** `t1→a1`: a round's assignments, to be read at a glance. */
-export function told(assigned: readonly EventOf<"TaskAssigned">[]): string[] {
+export function pairsOf(assigned: readonly EventOf<"TaskAssigned">[]): string[] {
   return assigned.map(({ task, agent }) => `${task}→${agent}`);
 }

@@ -37,9 +37,9 @@ describe.each([
   ["no threads", 1],
 ])("on %s", (_, tasksPerRun) => {
   it("results are those of the runs, in their order", async () => {
-    const told = options({ tasksPerRun });
-    expect(await runAll(runs, told)).toEqual(runs.map((run) => runOnce(run)));
-    expect(told.doneCount()).toBe(runs.length);
+    const given = options({ tasksPerRun });
+    expect(await runAll(runs, given)).toEqual(runs.map((run) => runOnce(run)));
+    expect(given.doneCount()).toBe(runs.length);
   });
 
   it("a run that fails is told", async () => {

@@ -158,11 +158,11 @@ describe("planSnapshot", () => {
         const perTask = done === 0 ? 1 : Math.max(1, (used.p + used.q) / done);
         const rooms = projects.map(({ id, status, budgetLimit, maxConcurrentAgents }) => {
           const got = actions.filter(({ projectId }) => projectId === id).length;
-          const places = maxConcurrentAgents - ((active as Record<string, number>)[id] ?? 0);
+          const capacity = maxConcurrentAgents - ((active as Record<string, number>)[id] ?? 0);
           const tokens =
             (budgetLimit ?? Number.POSITIVE_INFINITY) - ((used as Record<string, number>)[id] ?? 0);
           const queued = snapshot.tasks.filter(({ projectId }) => projectId === id).length;
-          const room = Math.max(0, Math.min(places, Math.floor(tokens / perTask), queued));
+          const room = Math.max(0, Math.min(capacity, Math.floor(tokens / perTask), queued));
           expect(got).toBeLessThanOrEqual(status === "active" ? room : 0);
           return status === "active" ? room : 0;
         });

@@ -46,16 +46,16 @@ const windowMs = fc.oneof(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1,
 describe("a rolling window", () => {
   it("counts every token for the window, and at most two steps longer", () => {
     fc.assert(
-      fc.property(uses, windowMs, fc.nat(300_000), fc.nat(), (told, length, later, pick) => {
-        const window = windowWith(length, told);
+      fc.property(uses, windowMs, fc.nat(300_000), fc.nat(), (recorded, length, later, pick) => {
+        const window = windowWith(length, recorded);
         // At random, or at the last instant at which some use still counts.
-        const one = told[pick % Math.max(1, told.length)];
+        const one = recorded[pick % Math.max(1, recorded.length)];
         const leaves = pick % 2 === 0 || one === undefined ? 0 : one.at + length - 1;
-        const at = instant(Math.max(leaves, (told.at(-1)?.at ?? 0) + (leaves === 0 ? later : 0)));
+        const at = instant(Math.max(leaves, (recorded.at(-1)?.at ?? 0) + (leaves === 0 ? later : 0)));
         const stepMs = Math.ceil(length / limits.windowBuckets);
         const total = totalAt(window, at);
-        expect(total).toBeGreaterThanOrEqual(usedSince(told, at - length));
-        expect(total).toBeLessThanOrEqual(usedSince(told, at - length - 2 * stepMs));
+        expect(total).toBeGreaterThanOrEqual(usedSince(recorded, at - length));
+        expect(total).toBeLessThanOrEqual(usedSince(recorded, at - length - 2 * stepMs));
         expect(window.buckets.length).toBeLessThanOrEqual(limits.windowBuckets + 1);
       }),
     );
@@ -70,9 +70,9 @@ describe("a rolling window", () => {
 
   it("says when its total falls next, and it does not fall before", () => {
     fc.assert(
-      fc.property(uses, windowMs, fc.nat(100_000), (told, length, later) => {
-        const window = windowWith(length, told);
-        const at = instant((told.at(-1)?.at ?? 0) + later);
+      fc.property(uses, windowMs, fc.nat(100_000), (recorded, length, later) => {
+        const window = windowWith(length, recorded);
+        const at = instant((recorded.at(-1)?.at ?? 0) + later);
         const next = nextChangeAt(window, at);
         const total = totalAt(window, at);
         if (next === undefined) {
@@ -88,9 +88,9 @@ describe("a rolling window", () => {
 
   it("says when the total falls to an amount", () => {
     fc.assert(
-      fc.property(uses, windowMs, fc.nat(5_000), (told, length, tokensMax) => {
-        const window = windowWith(length, told);
-        const at = (told.at(-1)?.at ?? 0) as Instant;
+      fc.property(uses, windowMs, fc.nat(5_000), (recorded, length, tokensMax) => {
+        const window = windowWith(length, recorded);
+        const at = (recorded.at(-1)?.at ?? 0) as Instant;
         const opens = fallsTo(window, tokensMax, at);
         expect(totalAt(window, opens)).toBeLessThanOrEqual(tokensMax);
         if (opens > at) expect(totalAt(window, instant(opens - 1))).toBeGreaterThan(tokensMax);
@@ -100,9 +100,9 @@ describe("a rolling window", () => {
 
   it("gives the same answers after dropping buckets that left", () => {
     fc.assert(
-      fc.property(uses, windowMs, fc.nat(100_000), (told, length, later) => {
-        const window = windowWith(length, told);
-        const at = instant((told.at(-1)?.at ?? 0) + later);
+      fc.property(uses, windowMs, fc.nat(100_000), (recorded, length, later) => {
+        const window = windowWith(length, recorded);
+        const at = instant((recorded.at(-1)?.at ?? 0) + later);
         const before = [totalAt(window, at), nextChangeAt(window, at)];
         roll(window, at);
         expect([totalAt(window, at), nextChangeAt(window, at)]).toEqual(before);

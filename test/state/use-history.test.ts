@@ -42,19 +42,19 @@ const windowMs = fc.oneof(
 
 it("counts all use of the window's length, and at most one bucket more", () => {
   fc.assert(
-    fc.property(uses, windowMs, fc.nat(100_000), (told, length, later) => {
+    fc.property(uses, windowMs, fc.nat(100_000), (recorded, length, later) => {
       const history: UseHistory = [];
-      for (const { at, tokens } of told) addUse(history, tokens, instant(at));
-      const at = instant((told.at(-1)?.at ?? began) + later);
+      for (const { at, tokens } of recorded) addUse(history, tokens, instant(at));
+      const at = instant((recorded.at(-1)?.at ?? began) + later);
       expect(historyAmiss(history, at)).toBeUndefined();
       const window = windowFrom(history, length, at);
       const bucketMs = Math.ceil(length / limits.windowBuckets);
-      expect(totalAt(window, at)).toBeGreaterThanOrEqual(usedSince(told, at - length));
-      expect(totalAt(window, at)).toBeLessThanOrEqual(usedSince(told, at - length - bucketMs));
+      expect(totalAt(window, at)).toBeGreaterThanOrEqual(usedSince(recorded, at - length));
+      expect(totalAt(window, at)).toBeLessThanOrEqual(usedSince(recorded, at - length - bucketMs));
       // Later the window drops use like a window kept all along, at most one bucket late.
       const end = instant(at + length / 2);
-      expect(totalAt(window, end)).toBeGreaterThanOrEqual(usedSince(told, end - length));
-      expect(totalAt(window, end)).toBeLessThanOrEqual(usedSince(told, end - length - 3 * bucketMs));
+      expect(totalAt(window, end)).toBeGreaterThanOrEqual(usedSince(recorded, end - length));
+      expect(totalAt(window, end)).toBeLessThanOrEqual(usedSince(recorded, end - length - 3 * bucketMs));
     }),
     { numRuns: 200 },
   );

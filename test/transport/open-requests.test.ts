@@ -112,7 +112,7 @@ it("end together when their list is told, and leave the list when they are answe
   const ending = new Listeners();
   const [first, second] = [1, 2].map(() => requests.open({ timeoutMs: 1_000, ending }));
   requests.settle(first?.token ?? "", { kind: "answered", data: new Uint8Array() });
-  ending.tell();
+  ending.notify();
   expect((await first?.outcome)?.kind).toBe("answered");
   expect((await second?.outcome)?.kind).toBe("timeout");
 });

@@ -106,7 +106,7 @@ async function visit(animals: readonly Mutant[]): Promise<boolean> {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const hunted = await hunt(next);
       all.push(hunted);
-      tell(hunted, all.length, animals.length);
+      print(hunted, all.length, animals.length);
     }
   };
   await Promise.all(Array.from({ length: Number(values.threads) }, keep));
@@ -161,7 +161,7 @@ function run(mutant: Mutant, from: number, seeds: number): Promise<Catch | undef
   );
 }
 
-function tell({ name, breaks, seconds, caught }: Hunted, done: number, all: number): void {
+function print({ name, breaks, seconds, caught }: Hunted, done: number, all: number): void {
   if (values.json) return console.log(JSON.stringify({ name, breaks, seconds, ...caught }));
   const how =
     caught === undefined

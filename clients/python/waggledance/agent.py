@@ -110,7 +110,7 @@ class Agent:
         still = lambda: not self.ended.is_set() and self.incarnation == incarnation
         return self.nats.ask(f"{self.prefix}.{verb}", {"incarnation": incarnation, **message}, patience, still)
 
-    def tell(self, verb, message):
+    def publish(self, verb, message):
         self.nats.publish(f"{self.prefix}.{verb}", {"incarnation": self.incarnation, **message})
 
     def join(self):

@@ -129,13 +129,13 @@ class Attempt:
                 self.send(waiting[start:])
 
     def send(self, chunks):
-        self.agent.tell("chunk", {**self.name, "first": self.sent, "chunks": chunks})
+        self.agent.publish("chunk", {**self.name, "first": self.sent, "chunks": chunks})
         self.sent += len(chunks)
 
     def progress(self, fraction=None, message=None):
         """Resets the stall limit, and is shown to watchers. Call it at most four times a second."""
         more = {"fraction": fraction, "message": None if message is None else message[:1024]}
-        self.agent.tell("progress", {**self.name, **{name: each for name, each in more.items() if each is not None}})
+        self.agent.publish("progress", {**self.name, **{name: each for name, each in more.items() if each is not None}})
 
     def report_tokens(self, count):
         """Adds used tokens: the project's budget is charged with the sum. @raises WaggleError unless it is a whole number"""

@@ -140,8 +140,8 @@ async function answerRpc(body: string, { request, response, gone, handler, rpc }
   } catch (error) {
     if (gone.aborted) return;
     const id = Reflect.get(Object(parsed), "id") ?? null;
-    const told = { jsonrpc: "2.0", id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) };
-    response.write(formatSSEEvent(told));
+    const failure = { jsonrpc: "2.0", id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) };
+    response.write(formatSSEEvent(failure));
   } finally {
     clearInterval(living);
   }

@@ -132,9 +132,9 @@ function serverOf(
     if (tool === undefined) throw unknownTool(params.name, offered);
     const signal = AbortSignal.any([mcpReq.signal, ending]);
     try {
-      const tell = progressOf(mcpReq);
+      const report = progressOf(mcpReq);
       return contentOf(
-        await tool.call(params.arguments, { swarm: () => swarm.open(), onlyProject, signal, tell }),
+        await tool.call(params.arguments, { swarm: () => swarm.open(), onlyProject, signal, report }),
       );
     } catch (error) {
       logger.info({ tool: tool.name, err: error }, "a call of a tool failed");

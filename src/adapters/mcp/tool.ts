@@ -14,7 +14,7 @@ export interface ToolContext {
   /** Aborted when the client cancels the call, or is gone. */
   readonly signal: AbortSignal;
   /** Reports progress of a long call. Undefined: the client asked for none. */
-  readonly tell: ((message: string) => void) | undefined;
+  readonly report: ((message: string) => void) | undefined;
 }
 
 export interface ToolDefinition<Input extends object> {

@@ -160,10 +160,10 @@ const result = toolOf<ResultInput>({
 async function awaited(
   handle: TaskHandle,
   { wait, from }: { readonly wait: number; readonly from: number },
-  { swarm: open, signal, tell }: ToolContext,
+  { swarm: open, signal, report }: ToolContext,
 ): Promise<Answer> {
   const { id, project: of } = handle;
-  const stop = tell === undefined ? undefined : follow(handle, tell);
+  const stop = report === undefined ? undefined : follow(handle, report);
   try {
     const outcome = await handle.outcome({ timeoutMs: wait * 1_000, signal });
     return resultAnswer(outcome, from);
@@ -181,22 +181,22 @@ async function awaited(
 }
 
 /** Tells of each step of a task, of chunks of its result, and at intervals that it goes on: clients then wait longer.
- *  @returns a function that ends the telling */
-function follow(handle: TaskHandle, tell: (message: string) => void): () => void {
+ *  @returns a function that ends the reports */
+function follow(handle: TaskHandle, report: (message: string) => void): () => void {
   const updates = handle.events$.subscribe({
     next: (update) => {
       const text = reportOf(update);
-      if (text !== undefined) tell(text);
+      if (text !== undefined) report(text);
     },
     error: () => undefined, // the wait for the outcome reports errors
   });
   const chunks = handle.chunks().subscribe({
     next: (chunk) => {
-      if (chunk.encoding === undefined) tell(headOf(chunk.data, limits.mcpProgressCharactersMax));
+      if (chunk.encoding === undefined) report(headOf(chunk.data, limits.mcpProgressCharactersMax));
     },
     error: () => undefined, // the wait for the outcome reports errors
   });
-  const ticking = setInterval(() => tell(`task ${handle.id} has not ended`), limits.mcpProgressMs);
+  const ticking = setInterval(() => report(`task ${handle.id} has not ended`), limits.mcpProgressMs);
   return () => {
     updates.unsubscribe();
     chunks.unsubscribe();

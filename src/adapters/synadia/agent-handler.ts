@@ -45,7 +45,7 @@ export function agentHandler(deps: AgentHandlerDeps): Handler {
     const agent = describe();
     const data = requestOf(task, agent, wire.maxPayloadBytes);
     quota.check(agent.agent);
-    const call = { wire, clock, idleMs, signal, onText: tellerOf(task, context) };
+    const call = { wire, clock, idleMs, signal, onText: textReporterOf(task, context) };
     const end = await askAgent(
       { subject: agent.promptSubject, data },
       {
@@ -110,7 +110,7 @@ function requestOf(task: HandlerTask, agent: ForeignAgent, serverMax: number): U
 }
 
 /** Reports parts of the answer, and emits them to a submitter who wants a stream. */
-function tellerOf(task: HandlerTask, { progress, emit }: HandlerContext): (text: string) => void {
+function textReporterOf(task: HandlerTask, { progress, emit }: HandlerContext): (text: string) => void {
   return (text) => {
     progress(undefined, text);
     if (!task.stream) return;

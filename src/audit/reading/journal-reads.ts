@@ -77,7 +77,7 @@ export class JournalReads {
   /** A request was refused: says so at once, and then once a minute of all. */
   refused(project: string): void {
     this.#refused += 1;
-    if (this.#cancelLine === undefined) this.#tell(project);
+    if (this.#cancelLine === undefined) this.#log(project);
   }
 
   /** Idempotent. */
@@ -86,7 +86,7 @@ export class JournalReads {
     this.#cancelLine?.();
   }
 
-  #tell(project: string): void {
+  #log(project: string): void {
     this.#cancelLine = undefined;
     if (this.#refused === 0) return;
     this.#deps.logger.warn(
@@ -94,7 +94,7 @@ export class JournalReads {
       "clients ask for more of the journal than is read for them: requests are refused, and readers wait",
     );
     this.#refused = 0;
-    this.#cancelLine = this.#deps.clock.after(limits.readsRefusedQuietMs, () => this.#tell(project));
+    this.#cancelLine = this.#deps.clock.after(limits.readsRefusedQuietMs, () => this.#log(project));
   }
 }
 

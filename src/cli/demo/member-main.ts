@@ -25,7 +25,7 @@ try {
 } catch (error) {
   const { code, message } =
     error instanceof WaggleError ? error : { code: "UNEXPECTED", message: String(error) };
-  if (process.connected) await tell({ type: "failed", code, message });
+  if (process.connected) await sendNotice({ type: "failed", code, message });
   process.exit(1);
 }
 
@@ -47,7 +47,7 @@ async function coordinate({ settings }: MemberOrder, logger: Logger): Promise<vo
   const running = await runCoordinator({ settings, logger, env: process.env, signal: stopped.signal });
   try {
     await Promise.race([running.coordinator.whenLeading(), untilStopped()]);
-    await tell({ type: "ready" });
+    await sendNotice({ type: "ready" });
     const error = await Promise.race([running.coordinator.closed, untilStopped()]);
     if (error !== undefined) throw error;
   } finally {
@@ -62,13 +62,13 @@ async function work(given: MemberOrder & { role: "agent" }, logger: Logger): Pro
   let isBroken = false;
   process.on("message", (order: ConditionOrder) => {
     isBroken = order.isBroken;
-    void tell({ type: "condition", isBroken, at: Date.now() });
+    void sendNotice({ type: "condition", isBroken, at: Date.now() });
   });
   const handler = handlerOf(given, () => isBroken);
   const options = { id, kinds: demoKinds, maxConcurrent, handler, signal: stopped.signal };
   const { joinAgent } = await import("../join-agent.ts");
   const agent = await joinAgent(options, { settings: given.settings, logger, env: process.env });
-  await tell({ type: "ready" });
+  await sendNotice({ type: "ready" });
   const error = await agent.closed;
   if (error !== undefined) throw error;
 }
@@ -119,7 +119,7 @@ function untilStopped(): Promise<undefined> {
   });
 }
 
-function tell(notice: MemberNotice): Promise<void> {
+function sendNotice(notice: MemberNotice): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) resolve();
     else process.send(notice, () => resolve());

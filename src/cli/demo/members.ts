@@ -49,9 +49,9 @@ interface Child {
 async function untilReady(name: string, { child, ended, signal }: Child & { readonly signal: AbortSignal }) {
   const late = AbortSignal.timeout(limits.demoStartMs);
   const failed = (code: string, message: string): MemberNotice => ({ type: "failed", code, message });
-  const told = once(child, "message", { signal: AbortSignal.any([signal, late]) });
+  const heard = once(child, "message", { signal: AbortSignal.any([signal, late]) });
   const notice = await Promise.race([
-    told.then(
+    heard.then(
       ([message]) => message as MemberNotice,
       () => failed("WAGGLE_UNREACHABLE", "not ready in time"),
     ),
@@ -68,9 +68,9 @@ async function untilReady(name: string, { child, ended, signal }: Child & { read
 async function setBroken({ child, ended }: Child, isBroken: boolean): Promise<number | undefined> {
   if (!child.connected) return undefined;
   const order: ConditionOrder = { type: "condition", isBroken };
-  const told = once(child, "message").then(([message]) => message as MemberNotice);
+  const heard = once(child, "message").then(([message]) => message as MemberNotice);
   child.send(order);
-  const notice = await Promise.race([told, ended.then(() => undefined)]);
+  const notice = await Promise.race([heard, ended.then(() => undefined)]);
   return notice?.type === "condition" ? notice.at : undefined;
 }
 

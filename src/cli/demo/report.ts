@@ -58,10 +58,10 @@ const ASSIGNMENTS_MIN = 20;
 
 export function agentsIn(tally: DemoTally, moments: DemoMoments): DemoSummary["agents"] {
   const spans = spansOf(moments);
-  const areTold =
+  const isReported =
     spans !== undefined && parts.every((part) => tally.assignments(spans[part]) >= ASSIGNMENTS_MIN);
   return tally.agents(demoAgents.map(({ id }) => id)).map((row) => {
-    if (!areTold) return { ...row, shares: null };
+    if (!isReported) return { ...row, shares: null };
     const share = (part: Part) => tally.share(row.agent, spans[part]) ?? 0;
     return {
       ...row,

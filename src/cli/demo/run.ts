@@ -142,8 +142,8 @@ async function carryOut(
     const delayed = () => tally.delayed;
     const outcomes = await submitEvenly(swarm, tasks, { ...plan, delayed, signal, timeUp, onSubmitted });
     const tookMs = Date.now() - startedAt;
-    const isTold = () => tally.ended >= outcomes.length;
-    for (let waited = 0; !isTold() && waited < limits.demoStopMs; waited += limits.demoStepMs)
+    const isReported = () => tally.ended >= outcomes.length;
+    for (let waited = 0; !isReported() && waited < limits.demoStopMs; waited += limits.demoStepMs)
       await setTimeout(limits.demoStepMs, undefined, { signal });
     view.stop();
     const results = join(dirname(settings.dataFolder), "results.ndjson");

@@ -126,9 +126,9 @@ export class StateFile {
 
   #line(text: string, number: number): Line {
     const line = parsedOrNothing(text);
-    const told = lineSchema.safeParse(line);
-    const isOwn = told.success && told.data.version === this.#own.version;
-    const parsed = isOwn ? ownLineSchema.safeParse(line) : told;
+    const parsedLine = lineSchema.safeParse(line);
+    const isOwn = parsedLine.success && parsedLine.data.version === this.#own.version;
+    const parsed = isOwn ? ownLineSchema.safeParse(line) : parsedLine;
     if (parsed.success) return parsed.data as unknown as Line;
     const field = parsed.error.issues[0]?.path.join(".") ?? "";
     throw new UsageError(

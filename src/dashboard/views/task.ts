@@ -117,7 +117,7 @@ function waterfallOf(line: StoryLine): readonly WaterfallBar[] {
 
 /** An agent confirms with its next heartbeat, when a short attempt is over: the run begins by its reported length. */
 function attemptBars(attempt: AttemptStory): WaterfallBar[] {
-  const { assignedAt, runningAt, endedAt, ended, latencyMs, agent, holdsPlace, round = 1 } = attempt;
+  const { assignedAt, runningAt, endedAt, ended, latencyMs, agent, holdsCapacity, round = 1 } = attempt;
   const of = { round, attempt: attempt.attempt, agent };
   if (runningAt === undefined && endedAt === undefined)
     return [{ what: "starting", ...of, fromAt: assignedAt }];
@@ -126,7 +126,7 @@ function attemptBars(attempt: AttemptStory): WaterfallBar[] {
   const bars: WaterfallBar[] = [];
   if (begunAt > assignedAt) bars.push({ what: "starting", ...of, fromAt: assignedAt, toAt: begunAt });
   bars.push({ what: "running", ...of, fromAt: begunAt, ...defined({ toAt: endedAt, ended }) });
-  if (holdsPlace === true && endedAt !== undefined) bars.push({ what: "held", ...of, fromAt: endedAt });
+  if (holdsCapacity === true && endedAt !== undefined) bars.push({ what: "held", ...of, fromAt: endedAt });
   return bars;
 }
 
@@ -148,7 +148,7 @@ function attemptView(attempt: AttemptStory): AttemptView {
       tokensReserved,
       tokensCharged,
     }),
-    holdsPlace: attempt.holdsPlace === true,
+    holdsCapacity: attempt.holdsCapacity === true,
     why: describeReceipt(attempt.receipt),
     receipt: {
       ...{ candidates, feasible, ineligible, decidedBy, queue, waiting, waitedMs },

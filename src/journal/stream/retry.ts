@@ -46,9 +46,9 @@ export class Retry {
       throw reason ?? new UnreachableError("the stream's consumers keep breaking: see the NATS server's log");
     this.#failures += 1;
     if (signal?.aborted === true) return;
-    const hurry$ = new Observable<void>((told) => wire.onStatus(() => told.next()));
+    const hurry$ = new Observable<void>((notify) => wire.onStatus(() => notify.next()));
     const stop$ =
-      signal === undefined ? NEVER : new Observable<void>((told) => aborts.on(signal, () => told.next()));
+      signal === undefined ? NEVER : new Observable<void>((notify) => aborts.on(signal, () => notify.next()));
     const pause$ = pauseAfter(this.#failures, { clock, random, backOff, hurry$, stop$ });
     await firstValueFrom(pause$, { defaultValue: undefined });
   }

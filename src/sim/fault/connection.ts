@@ -184,7 +184,7 @@ export class Connection implements Transport {
       this.#status = "connected";
       for (const subscription of this.#subscriptions) this.#announce(subscription);
       for (const { subject, data, reply } of this.#kept.take()) this.#send({ subject, data, reply });
-      this.#listeners.tell(this.#status);
+      this.#listeners.notify(this.#status);
     });
   }
 
@@ -196,7 +196,7 @@ export class Connection implements Transport {
     this.#requests.settleAll("disconnected");
     for (const reject of this.#flushes) reject(new UnreachableError("the connection was lost"));
     this.#flushes.clear();
-    this.#listeners.tell(this.#status);
+    this.#listeners.notify(this.#status);
   }
 
   /** The server notices at once or after `lingerMs`; until then it still counts the subscriptions. */

@@ -63,9 +63,9 @@ export class HandlerWatch {
   /**
    * Whether aborted handlers occupy the whole capacity of a session: the agent may then wait for one before it rejoins.
    */
-  isTakenUp(session: Session, places: number): boolean {
+  isTakenUp(session: Session, capacity: number): boolean {
     const running = [...(this.#bySession.get(session)?.running ?? [])];
-    return running.filter(({ signal }) => signal.aborted).length >= places;
+    return running.filter(({ signal }) => signal.aborted).length >= capacity;
   }
 
   limitReached(limit: LimitReached): void {
@@ -73,7 +73,7 @@ export class HandlerWatch {
   }
 
   /** A handler starts. Returns a function to call at its end. */
-  started(start: Start, places: number): () => void {
+  started(start: Start, capacity: number): () => void {
     const { task, attempt, session } = start;
     const run = { ...start, startedMs: this.#habitat.engine.nowMs };
     const own = this.#bySession.get(session) ?? { started: new Set(), running: new Set() };
@@ -86,10 +86,10 @@ export class HandlerWatch {
     own.started.add(`${task}#${attempt}`);
     this.#everStarted.add(`${task}#${attempt}`);
     own.running.add(run);
-    if (own.running.size > places)
+    if (own.running.size > capacity)
       this.#habitat.found(
         "handlers-fit-places",
-        `${session.name} runs ${own.running.size} handlers with capacity ${places}`,
+        `${session.name} runs ${own.running.size} handlers with capacity ${capacity}`,
       );
     const runs = this.#runsByTask.get(task) ?? new Set();
     this.#runsByTask.set(task, runs);

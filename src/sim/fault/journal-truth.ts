@@ -17,7 +17,7 @@ import { type Batch, type ChainTail, decodeRecord, hashOf } from "../../journal/
 import { type LiveSegment, Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
 import type { Event, EventOf, EventType, TrimReason } from "../../state/event.ts";
-import { placesOf, type SwarmState } from "../../state/state.ts";
+import { capacityOf, type SwarmState } from "../../state/state.ts";
 import type { Observation } from "../history/observation.ts";
 import type { Habitat } from "./habitat.ts";
 import type { LimitReached } from "./handler-watch.ts";
@@ -381,7 +381,7 @@ export class JournalTruth {
   #noteFailOver(): void {
     const { occurrences } = this.#habitat;
     for (const agent of this.state.agentById.values()) {
-      if (agent.open.size > 0 && agent.open.size >= placesOf(agent))
+      if (agent.open.size > 0 && agent.open.size >= capacityOf(agent))
         occurrences.note("full-agent-at-fail-over");
       if (agent.confirmedNumber < agent.lastNumber) occurrences.note("unconfirmed-assignment-at-fail-over");
     }

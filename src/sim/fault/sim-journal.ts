@@ -110,6 +110,6 @@ export class LinkLine implements Line {
 
   #become(status: Line["status"]): void {
     this.#status = status;
-    this.#listeners.tell();
+    this.#listeners.notify();
   }
 }

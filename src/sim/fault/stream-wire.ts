@@ -108,6 +108,6 @@ export class SimStreamWire implements StreamWire {
 
   #changed(): void {
     if (this.status !== "connected") this.#requests.settleAll("disconnected");
-    this.#listeners.tell();
+    this.#listeners.notify();
   }
 }

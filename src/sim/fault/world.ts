@@ -130,7 +130,7 @@ export class World {
     if (this.#hasFound()) return;
     await this.#runUntil(engine.nowMs + SETTLING_MS, () => false, signal);
     if (this.#hasFound()) return;
-    this.#noteUntold();
+    this.#noteUnheard();
     this.#noteKept();
     this.#noteBehind();
     for (const coordinator of this.#coordinators) coordinator.read();
@@ -315,9 +315,9 @@ export class World {
         );
   }
 
-  #noteUntold(): void {
+  #noteUnheard(): void {
     for (const { id, awaited } of this.#clients)
       for (const task of awaited)
-        this.habitat.found("endings-are-told", `${id} still waits for ${task}, which has ended`);
+        this.habitat.found("endings-are-notified", `${id} still waits for ${task}, which has ended`);
   }
 }

@@ -48,7 +48,7 @@ function wrongAnswer(observed: Observation, line: CommittedLog, known: KnownWhen
     observed.kind === "story"
   )
     return undefined;
-  if (observed.kind === "told")
+  if (observed.kind === "notified")
     return wrongOutcome(
       observed.outcome,
       line.taskById.get(taskKey(observed.outcome)),

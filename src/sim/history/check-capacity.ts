@@ -13,7 +13,7 @@ export function checkCapacity(line: CommittedLog): Violation[] {
 
 class Recount {
   readonly violations: Violation[] = [];
-  readonly #placesByAgent = new Map<string, number>();
+  readonly #capacityByAgent = new Map<string, number>();
   readonly #openByAgent = new Map<string, Set<string>>();
   readonly #slotsByResource = new Map<string, number>();
   readonly #inUseByResource = new Map<string, number>();
@@ -21,7 +21,7 @@ class Recount {
   take(event: Event, idx: number): void {
     switch (event.type) {
       case "AgentJoined":
-        this.#placesByAgent.set(event.agent, event.maxConcurrent + (event.prefetch ?? 0));
+        this.#capacityByAgent.set(event.agent, event.maxConcurrent + (event.prefetch ?? 0));
         return;
       case "TaskAssigned":
         return this.#assign(event, idx);
@@ -49,10 +49,10 @@ class Recount {
   #assign(event: Extract<Event, { type: "TaskAssigned" }>, idx: number): void {
     const open = this.#openByAgent.get(event.agent) ?? new Set();
     this.#openByAgent.set(event.agent, open.add(keyOf(event)));
-    const places = this.#placesByAgent.get(event.agent) ?? 0;
-    if (open.size > places)
+    const capacity = this.#capacityByAgent.get(event.agent) ?? 0;
+    if (open.size > capacity)
       this.#violate(
-        `batch ${idx} gives agent ${event.agent} ${open.size} attempts, more than its capacity ${places}`,
+        `batch ${idx} gives agent ${event.agent} ${open.size} attempts, more than its capacity ${capacity}`,
       );
   }
 

@@ -71,7 +71,7 @@ function isOfAnswers({ checker }: Violation): boolean {
  * assignments too: no assignment names its batch.
  */
 function unanswered(observed: Observation): Observation[] {
-  if (observed.kind === "assigned" || observed.kind === "told") return [];
+  if (observed.kind === "assigned" || observed.kind === "notified") return [];
   const { kind, node, sentMs, ...asked } = observed;
   const {
     heardMs: _heardMs,

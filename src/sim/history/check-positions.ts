@@ -17,7 +17,7 @@ export function checkPositions(observations: readonly Observation[], line: Commi
 /** Answers of leaders must be at least as new as the newest batch known when the request left. */
 export function checkFreshness(observations: readonly Observation[], known: KnownWhenSent): Violation[] {
   return observations.flatMap((observed) => {
-    if (observed.kind === "told" || observed.kind === "assigned") return [];
+    if (observed.kind === "notified" || observed.kind === "assigned") return [];
     if (observed.at === undefined || observed.stale === true) return [];
     const knownIdx = known.idx(observed);
     if (observed.at.idx >= knownIdx) return [];
@@ -44,7 +44,7 @@ export class KnownWhenSent {
     for (const observed of observations) {
       if (observed.kind === "assigned" || observed.at === undefined || observed.heardMs === undefined)
         continue;
-      if (observed.kind !== "told" && observed.stale === true) continue;
+      if (observed.kind !== "notified" && observed.stale === true) continue;
       heard.push({ ms: observed.heardMs, idx: observed.at.idx });
     }
     heard.sort((a, b) => a.ms - b.ms);

@@ -38,22 +38,22 @@ function wrongAttempts({ attempts }: Answer, history: TaskHistory): string | und
 
 function wrongEvents(
   { statusIdx }: Answer,
-  told: readonly StoryEvent[],
+  reported: readonly StoryEvent[],
   history: TaskHistory,
   line: CommittedLog,
 ): string | undefined {
-  const firstIdx = told[0]?.idx ?? statusIdx + 1;
-  const lastIdx = Math.max(told.at(-1)?.idx ?? 0, presentOf(history, statusIdx));
+  const firstIdx = reported[0]?.idx ?? statusIdx + 1;
+  const lastIdx = Math.max(reported.at(-1)?.idx ?? 0, presentOf(history, statusIdx));
   const missed = history.events.find(({ idx }) => idx < firstIdx);
   if (missed !== undefined && missed.idx >= line.firstKeptAt(line.lastIdx))
     return `lacks ${nameOf(missed)}, which is kept`;
   const real = history.events.filter(({ idx }) => idx >= firstIdx && idx <= lastIdx);
   for (const [place, event] of real.entries()) {
-    const other = told[place];
+    const other = reported[place];
     if (other?.idx !== event.idx || other.type !== event.type)
       return `has ${other === undefined ? "nothing" : nameOf(other)} instead of ${nameOf(event)}`;
   }
-  const more = told[real.length];
+  const more = reported[real.length];
   return more === undefined ? undefined : `has ${nameOf(more)} once more`;
 }
 

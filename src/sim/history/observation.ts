@@ -93,8 +93,8 @@ export interface ResultObserved extends Asked {
 }
 
 /** A leader's notification of the outcome of a task. */
-export interface ToldObserved extends Observed {
-  readonly kind: "told";
+export interface NotifiedObserved extends Observed {
+  readonly kind: "notified";
   readonly heardMs: number;
   readonly at: JournalPoint;
   readonly outcome: Outcome;
@@ -154,7 +154,12 @@ export type AskedObservation =
   | QueryObserved
   | ResultObserved;
 
-export type Observation = AskedObservation | ToldObserved | AssignedObserved | CallObserved | StoryObserved;
+export type Observation =
+  | AskedObservation
+  | NotifiedObserved
+  | AssignedObserved
+  | CallObserved
+  | StoryObserved;
 
 /** The journal's batch at an index, as a reader or a coordinator holds it. */
 export interface Reading {

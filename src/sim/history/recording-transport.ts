@@ -133,7 +133,7 @@ export class RecordingTransport implements Transport {
       const push = decode(data, donePushSchema);
       if (!push.ok) return;
       const { term, idx, ended } = push.value;
-      for (const outcome of ended) record({ ...head, kind: "told", at: { term, idx }, outcome });
+      for (const outcome of ended) record({ ...head, kind: "notified", at: { term, idx }, outcome });
       return;
     }
     const push = decode(data, agentPushSchema);

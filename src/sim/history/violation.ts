@@ -22,7 +22,7 @@ export function violation(
 }
 
 function nameOf(observed: Observation): string {
-  const task = observed.kind === "told" ? observed.outcome.task : observed.task;
+  const task = observed.kind === "notified" ? observed.outcome.task : observed.task;
   const attempt = "attempt" in observed ? `#${observed.attempt}` : "";
   const when = "sentMs" in observed ? `sent at ${ms(observed.sentMs)}` : `heard at ${ms(observed.heardMs)}`;
   return `${observed.node}: ${observed.kind} ${task}${attempt}, ${when},`;

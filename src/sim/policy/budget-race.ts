@@ -13,7 +13,7 @@ import type { RunInit, RunResult, Scenario } from "./scenario.ts";
 
 const SECOND_MS = 1_000;
 const AGENTS = 8;
-const PLACES = 16;
+const MAX_CONCURRENT = 16;
 const AT_ONCE = 64;
 const LATER = 64;
 const ESTIMATE = 1_000;
@@ -141,7 +141,7 @@ function workloadOf({ random }: RunInit): Workload {
   const deaths = random.split("deaths");
   const agents = Array.from({ length: AGENTS }, (_, index) => ({
     index,
-    maxConcurrent: PLACES,
+    maxConcurrent: MAX_CONCURRENT,
     kinds: ["call"],
   }));
   const tasks = Array.from(

@@ -30,7 +30,8 @@ const tasks: readonly SimTask[] = Array.from(
 
 export const costlyUsers: Scenario = {
   name: "costly-users",
-  summary: "two users of equal share always wait, with tasks of cost 5 and of cost 1; 600 turns on one place",
+  summary:
+    "two users of equal share always wait, with tasks of cost 5 and of cost 1; 600 turns on one agent of capacity 1",
   rules: someUserRules("fifo", "round-robin"),
   metrics: {
     turnsPerTurn:

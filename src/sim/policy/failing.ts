@@ -114,7 +114,7 @@ const FAILS_AT_ONCE_MS = 16;
 
 export const blackHole: Scenario = {
   name: "black-hole",
-  summary: "4 agents of 4 places, one fails everything at once; 1,000 tasks wait, 3 attempts each",
+  summary: "4 agents of capacity 4, one fails everything at once; 1,000 tasks wait, 3 attempts each",
   rules: agentRules,
   metrics: {
     dead: "tasks that ended without success, of 1,000",

@@ -16,7 +16,7 @@ import { meanOf, percentileOf } from "./statistics.ts";
 const SECOND_MS = 1_000;
 const TASKS = 20_000;
 const AGENTS = 16;
-const PLACES = 4;
+const MAX_CONCURRENT = 4;
 const DECIDERS = 4;
 const REPORT_AGE_MS = 1_000;
 
@@ -101,7 +101,7 @@ function dispatcherOf({ agents, attemptsMax }: Workload, { rule, random }: RunIn
 
 export const herd: Scenario = {
   name: "herd",
-  summary: "16 agents of 4 places at 80 % load: four deciders with reports 1 s old against one",
+  summary: "16 agents of capacity 4 at 80 % load: four deciders with reports 1 s old against one",
   rules: {
     waggle: "ours: one planner, bound late",
     "one-decider": "one decider that counts its own assignments, least in flight, bound at once",
@@ -109,7 +109,7 @@ export const herd: Scenario = {
     "four-blind-deciders": "four deciders that know the reports alone",
   },
   metrics: {
-    above: "share of the assignments to an agent that held as many as it has places",
+    above: "share of the assignments to an agent that was full",
     waitMean: "mean time until a task began, s",
     p99: "99th percentile of the time in system, s",
   },
@@ -122,14 +122,14 @@ export const herd: Scenario = {
   run(init: RunInit): RunResult {
     const tasks = drawTasks({
       count: Math.round(TASKS * init.share),
-      everyMs: SECOND_MS / (0.8 * AGENTS * PLACES),
+      everyMs: SECOND_MS / (0.8 * AGENTS * MAX_CONCURRENT),
       random: init.random,
       kindOf: () => "call",
     });
     const workload: Workload = {
       agents: Array.from({ length: AGENTS }, (_, index) => ({
         index,
-        maxConcurrent: PLACES,
+        maxConcurrent: MAX_CONCURRENT,
         kinds: ["call"],
       })),
       tasks,

@@ -171,7 +171,10 @@ export class Production implements Dispatcher {
   #open(event: Extract<Event, { type: "TaskAssigned" }>): Assignment {
     const task = this.#taskById.get(event.task);
     const agent = this.#agentById.get(event.agent);
-    assert(task !== undefined && agent !== undefined, "the simulation knows whom it was told of");
+    assert(
+      task !== undefined && agent !== undefined,
+      "the simulation knows the task and the agent of an event",
+    );
     const open = { task, agent, attempt: event.attempt, token: event.token };
     this.#openByTask.set(event.task, open);
     return open;

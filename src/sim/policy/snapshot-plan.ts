@@ -160,9 +160,9 @@ function assignable(
 ): SnapshotTask[] {
   const roomByProject = new Map(
     projects.map(({ id, budgetLimit, maxConcurrentAgents }) => {
-      const places = maxConcurrentAgents - countOf(snapshot.projectActiveAgentCounts, id);
+      const capacity = maxConcurrentAgents - countOf(snapshot.projectActiveAgentCounts, id);
       const fit = tasksThatFit(budgetLimit, countOf(snapshot.projectTokenUsage, id), tokensPerTask);
-      return [id, Math.min(places, fit)];
+      return [id, Math.min(capacity, fit)];
     }),
   );
   const ready = snapshot.tasks.filter(({ status }) => status === "ready");

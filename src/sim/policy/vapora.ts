@@ -20,7 +20,7 @@ export const vaporaExamples: Scenario = {
     scoreA: "of the agent with success rate 0.95 and 2 of 5 in flight",
     scoreB: "with 0.85 and none of 5",
     scoreC: "with 0.90 and 5 of 5",
-    selected: "place of the highest, from 1",
+    selected: "rank of the highest, from 1",
   },
   better: {},
   isDeterministic: true,

@@ -104,14 +104,14 @@ class Load {
         this.counts.ended += 1;
         return;
       } catch (error) {
-        tell({ type: "trouble", sentence: `${handle.id}: ${String(error)}` });
+        sendReport({ type: "trouble", sentence: `${handle.id}: ${String(error)}` });
         if ((error as { code?: string }).code !== "WAGGLE_UNREACHABLE") return;
       }
     }
   }
 }
 
-function tell(report: ClientReport): void {
+function sendReport(report: ClientReport): void {
   process.send?.(report);
 }
 
@@ -125,10 +125,10 @@ const transport = new RecordingTransport(inner, {
   record: writer.record,
 });
 const swarm = await connect({ transport, swarm: start.swarm });
-swarm.losses$.subscribe((loss) => tell({ type: "trouble", sentence: String(loss) }));
+swarm.losses$.subscribe((loss) => sendReport({ type: "trouble", sentence: String(loss) }));
 const load = new Load(swarm, start);
 setInterval(() => load.tick(), TICK_MS);
-setInterval(() => tell({ type: "counts", ...load.counts, open: load.open }), 250);
+setInterval(() => sendReport({ type: "counts", ...load.counts, open: load.open }), 250);
 process.on("message", (order: ClientOrders) => {
   if (order.type === "stop-submitting") load.isStopped = true;
   if (order.type === "end") {
@@ -137,4 +137,4 @@ process.on("message", (order: ClientOrders) => {
   }
 });
 process.once("disconnect", () => process.exit(1));
-tell({ type: "ready" });
+sendReport({ type: "ready" });

@@ -10,10 +10,10 @@ const startTimeByPid = new Map<number, string>();
 const folders: string[] = [];
 const mounts: string[] = [];
 
-process.on("message", (told: Reaped) => {
-  if (told.type === "folder") folders.push(told.folder);
-  else if (told.type === "mount") mounts.push(told.folder);
-  else startTimeByPid.set(told.pid, told.startTime);
+process.on("message", (order: Reaped) => {
+  if (order.type === "folder") folders.push(order.folder);
+  else if (order.type === "mount") mounts.push(order.folder);
+  else startTimeByPid.set(order.pid, order.startTime);
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined); // the driver decides
 process.once("disconnect", () => {

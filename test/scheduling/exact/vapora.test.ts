@@ -73,10 +73,10 @@ describe("the checks that ADR-018 names", () => {
     const swarm = Array.from({ length: 50 }, (_, n) =>
       anAgent({ id: `a${n}`, maxConcurrent: 1 + (n % 10), successRate: 0.8 + (n % 5) / 50 }),
     );
-    const places = swarm.reduce((total, { maxConcurrent }) => total + maxConcurrent, 0);
-    const { agents, winners } = assigned(swarm, places);
+    const capacity = swarm.reduce((total, { maxConcurrent }) => total + maxConcurrent, 0);
+    const { agents, winners } = assigned(swarm, capacity);
     const metrics = collectSwarmMetrics(agents);
-    expect(metrics).toMatchObject({ totalInFlight: places, busyAgents: 50, offlineAgents: 0 });
+    expect(metrics).toMatchObject({ totalInFlight: capacity, busyAgents: 50, offlineAgents: 0 });
     expect(metrics.avgLoad).toBeCloseTo(1, 1);
     for (const { id } of swarm) expect(shareOf(winners, id)).toBeLessThan(0.06);
   });

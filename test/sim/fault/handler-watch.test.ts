@@ -35,18 +35,18 @@ const checks = () => habitat.findings.map(({ check }) => check);
 function startIn(
   session: Session,
   start: { task: string; attempt?: number },
-  { places }: { places: number },
+  { capacity }: { capacity: number },
 ) {
   const { attempt = 1 } = start;
   const signal = attempt === 1 ? running.signal : new AbortController().signal;
   return watch.started(
     { task: start.task, attempt, session, signal, isSuperseded: () => false, limitMs },
-    places,
+    capacity,
   );
 }
 
 function begin(attempt: number): void {
-  startIn(aSession(`a${attempt}`), { task, attempt }, { places: 1 });
+  startIn(aSession(`a${attempt}`), { task, attempt }, { capacity: 1 });
 }
 
 /** A second attempt begins so many ms after the first. */
@@ -58,28 +58,28 @@ async function beginAgain(ms: number): Promise<readonly string[]> {
 
 it("an attempt that begins twice in a session is found", () => {
   const session = aSession("a3");
-  startIn(session, { task: "t3" }, { places: 2 })();
+  startIn(session, { task: "t3" }, { capacity: 2 })();
   expect(checks()).toEqual([]);
-  startIn(session, { task: "t3" }, { places: 2 });
+  startIn(session, { task: "t3" }, { capacity: 2 });
   expect(checks()).toEqual(["attempts-start-once"]);
 });
 
 it("a handler beyond its agent's capacity is found; an ended handler frees its capacity", () => {
   const session = aSession("a3");
-  const ended = startIn(session, { task: "t3" }, { places: 2 });
-  startIn(session, { task: "t4" }, { places: 2 });
+  const ended = startIn(session, { task: "t3" }, { capacity: 2 });
+  startIn(session, { task: "t4" }, { capacity: 2 });
   ended();
-  startIn(session, { task: "t5" }, { places: 2 });
+  startIn(session, { task: "t5" }, { capacity: 2 });
   expect(checks()).toEqual([]);
-  startIn(session, { task: "t6" }, { places: 2 });
+  startIn(session, { task: "t6" }, { capacity: 2 });
   expect(checks()).toEqual(["handlers-fit-places"]);
 });
 
 it("a session is taken up if aborted handlers occupy its whole capacity", () => {
   const session = aSession("a3");
   expect(watch.isTakenUp(session, 1)).toBe(false);
-  const ended = startIn(session, { task: "t3" }, { places: 2 });
-  startIn(session, { task: "t4", attempt: 2 }, { places: 2 });
+  const ended = startIn(session, { task: "t3" }, { capacity: 2 });
+  startIn(session, { task: "t4", attempt: 2 }, { capacity: 2 });
   running.abort(); // of first attempts
   expect([watch.isTakenUp(session, 1), watch.isTakenUp(session, 2)]).toEqual([true, false]);
   ended();

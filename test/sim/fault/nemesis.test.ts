@@ -35,7 +35,7 @@ async function whatHappens(fault: Fault) {
   const engine = new Engine();
   const seen: string[] = [];
   const links = names.map((name) => new WatchedLink(name, engine, seen));
-  const told = [
+  const recorded = [
     "crash",
     "blackout",
     "stop",
@@ -55,12 +55,15 @@ async function whatHappens(fault: Fault) {
     "stopServing",
     "restartServer",
   ] as const;
-  const tell =
+  const recorderOf =
     (name: string) =>
     (...args: readonly unknown[]) =>
       void seen.push(`${name} ${args.join(" ")}`);
   const victims: Victims = {
-    ...(Object.fromEntries(told.map((name) => [name, tell(name)])) as Pick<Victims, (typeof told)[number]>),
+    ...(Object.fromEntries(recorded.map((name) => [name, recorderOf(name)])) as Pick<
+      Victims,
+      (typeof recorded)[number]
+    >),
     links: () => links,
     leader: () => "c1",
     timeoutMs: 1_000,
@@ -136,8 +139,8 @@ describe("a fault", () => {
 
   it("of the journal's server makes reads stale before and after the outage", async () => {
     const { during, after } = await whatHappens({ kind: "fail-over", atMs: 10, forMs: 100, ms: 20 });
-    const told = [...during, ...after].filter((line) => line.startsWith("journal "));
-    expect(told.map((line) => [/"staleShare":1/.test(line), /"isUnanswered":true/.test(line)])).toEqual([
+    const recorded = [...during, ...after].filter((line) => line.startsWith("journal "));
+    expect(recorded.map((line) => [/"staleShare":1/.test(line), /"isUnanswered":true/.test(line)])).toEqual([
       [true, false],
       [false, true],
       [true, false],

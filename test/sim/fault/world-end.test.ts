@@ -65,7 +65,7 @@ it("a correct world has no finding, and a history to check", async () => {
     new Set(habitat.readings.flatMap((read) => (read[by] ? [read.reader.split(" ")[0]] : [])));
   for (const by of ["hash", "state"] as const) expect(compared(by)).toEqual(new Set(["leader", "standby"]));
   const seen = habitat.history.map(({ kind }) => kind);
-  expect(seen).toEqual(expect.arrayContaining(["call", "submit", "assigned", "result", "told"]));
+  expect(seen).toEqual(expect.arrayContaining(["call", "submit", "assigned", "result", "notified"]));
 });
 
 it("a task without a capable agent is found", async () => {
@@ -154,7 +154,7 @@ it("so is an operation long on its way to the coordinators, after its client gav
 it("a client never notified of its task's end is found", async () => {
   const schedule: Fault[] = [{ kind: "cut", atMs: 8_000, forMs: FOR_EVER_MS, of: "k1", direction: "down" }];
   expect(await findingsOf({ operations: submits({}), schedule })).toMatchObject([
-    { check: "endings-are-told", sentence: "k1 still waits for acme/t1, which has ended" },
+    { check: "endings-are-notified", sentence: "k1 still waits for acme/t1, which has ended" },
   ]);
 });
 
@@ -392,9 +392,16 @@ it("two states at the same index of the journal are found", async () => {
 });
 
 it("an answer that contradicts the journal is found", async () => {
-  const told = { kind: "cancel", node: "k9", project: "acme", task: "t9", sentMs: 1, heardMs: 2 } as const;
+  const cancelled = {
+    kind: "cancel",
+    node: "k9",
+    project: "acme",
+    task: "t9",
+    sentMs: 1,
+    heardMs: 2,
+  } as const;
   const prepare = ({ habitat }: World) =>
-    void habitat.history.push({ ...told, round: 1, answer: "cancelled" });
+    void habitat.history.push({ ...cancelled, round: 1, answer: "cancelled" });
   expect(await findingsOf({ prepare })).toMatchObject([
     {
       check: "P5 answers",

@@ -41,6 +41,7 @@ describe("a true history", () => {
       "cancel conflict",
       "cancel ended",
       "cancel unknown-task",
+      "notified ",
       "query described",
       "query unknown-task",
       "result gone",
@@ -54,13 +55,12 @@ describe("a true history", () => {
       "submit accepted",
       "submit conflict",
       "submit duplicate",
-      "told ",
     ]);
   });
 
   it("stays true with unanswered requests", () => {
     const unanswered = recorded.observations.map((observed): Observation => {
-      if (observed.kind === "told" || observed.kind === "assigned" || observed.kind === "call")
+      if (observed.kind === "notified" || observed.kind === "assigned" || observed.kind === "call")
         return observed;
       const { heardMs: _heard, at: _at, answer: _answer, refused: _refused, ...asked } = observed;
       return asked as Observation;
@@ -215,8 +215,8 @@ describe("a violation planted on purpose", () => {
     expectWrong({ events: [...events, ...events.slice(-1)] });
     expectWrong({ events: [first, { ...second, idx: second.idx + 1 }, ...events.slice(2)] });
     expectWrong({ attempts: attempts.map((attempt) => ({ ...attempt, agent: "another" })) });
-    const told = aStory({ answer: { events, attempts, statusIdx } });
-    expect(check({ observations: [...recorded.observations, told] })).toEqual([]);
+    const story = aStory({ answer: { events, attempts, statusIdx } });
+    expect(check({ observations: [...recorded.observations, story] })).toEqual([]);
   });
 
   it("an answer from before the newest known batch", () => {
@@ -290,7 +290,7 @@ describe("a violation planted on purpose", () => {
   it("an outcome that contradicts the journal, in an answer or a notification", () => {
     for (const change of [{ result: "another" }, { state: "failed" }, { attempts: 2 }, { agent: "a2" }]) {
       const observations = recorded.observations.map((observed): Observation => {
-        if (observed.kind !== "told" || observed.outcome.task !== "done") return observed;
+        if (observed.kind !== "notified" || observed.outcome.task !== "done") return observed;
         return { ...observed, outcome: { ...observed.outcome, ...change } as typeof observed.outcome };
       });
       expectOnly({ observations }, "P5 answers");
@@ -299,7 +299,7 @@ describe("a violation planted on purpose", () => {
 
   it("an end answered as no longer kept, though the audit still keeps the batch", () => {
     const observations = recorded.observations.map((observed): Observation => {
-      if (observed.kind !== "told" || observed.outcome.task !== "done") return observed;
+      if (observed.kind !== "notified" || observed.outcome.task !== "done") return observed;
       const { project, task, state, attempts } = observed.outcome;
       return { ...observed, outcome: { project, task, state, attempts, gone: true } };
     });

@@ -74,9 +74,9 @@ describe("a history outside the fault model", () => {
   });
 
   it("does not judge a copy of a message from a lost batch, though the log has a batch of that point now", () => {
-    const told = recorded.observations.find((observed) => observed.kind === "told");
-    if (told?.kind !== "told") throw new Error("the history has no notice");
-    const early = { ...told, heardMs: 0, outcome: { ...told.outcome, attempts: 99 } } as Observation;
+    const notified = recorded.observations.find((observed) => observed.kind === "notified");
+    if (notified?.kind !== "notified") throw new Error("the history has no notice");
+    const early = { ...notified, heardMs: 0, outcome: { ...notified.outcome, attempts: 99 } } as Observation;
     const late = { ...early, heardMs: Number.MAX_SAFE_INTEGER } as Observation;
     const journal = recorded.journal.map((record) => ({ ...record, decidedMs: 1 }));
     const check = (...more: Observation[]) =>

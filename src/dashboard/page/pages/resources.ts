@@ -1,7 +1,7 @@
 // Resources: each limit with the command behind it, holders, waiters with L and both terms, and α over time.
 
 import { h } from "preact";
-import type { ResourceRow, Resources, SlotParty } from "../../wire.ts";
+import type { ResourceRow, Resources, SlotLeaseStatus } from "../../wire.ts";
 import { useDashboard } from "../context.ts";
 import { counted, duration, percent, whole } from "../format.ts";
 import { href } from "../router.ts";
@@ -80,13 +80,13 @@ function delay(ms: number | undefined): string {
   return ms === undefined ? "–" : duration(ms);
 }
 
-function party({ agent, handle, as }: SlotParty): View {
+function slotLeaseName({ agent, handle, as }: SlotLeaseStatus): View {
   const name = as === undefined ? agent : `${agent}/${as}`;
   return html`<a class="break" href=${href(["agents", agent])} title=${`handle ${handle}`}>${name}</a>`;
 }
 
 /** What the slots are for: label, task, project and user, tokens, and what the tokens wait for. */
-function purpose({ label, task, project, user, tokens, waitsFor }: SlotParty): View {
+function purpose({ label, task, project, user, tokens, waitsFor }: SlotLeaseStatus): View {
   const account = project === undefined || task !== undefined ? [] : [project];
   const parts = [...account, ...(user === undefined ? [] : [user])].join("/");
   const notes = [
@@ -112,7 +112,7 @@ function holders({ holders: all, inUse }: ResourceRow): View {
   return html`<table class="compact">
     <thead><tr><th>Agent</th><th>For</th><th class="number">Held for</th></tr></thead>
     <tbody>
-      ${all.map((holder) => html`<tr key=${holder.handle}><td>${party(holder)}</td><td>${purpose(holder)}</td><td class="number">${duration(holder.forMs)}</td></tr>`)}
+      ${all.map((holder) => html`<tr key=${holder.handle}><td>${slotLeaseName(holder)}</td><td>${purpose(holder)}</td><td class="number">${duration(holder.forMs)}</td></tr>`)}
       ${inUse > all.length && html`<tr><td class="muted" colspan="3">the oldest of ${whole(inUse)}</td></tr>`}
     </tbody>
   </table>`;
@@ -131,7 +131,7 @@ function waiters({ waiters: all, waiting }: ResourceRow): View {
     <tbody>
       ${all.map(
         (waiter) => html`<tr key=${waiter.handle}>
-          ${isOrdered && html`<td>${waiter.order}</td>`}<td>${party(waiter)}</td><td>${purpose(waiter)}</td><td class="number">${duration(waiter.forMs)}</td>
+          ${isOrdered && html`<td>${waiter.order}</td>`}<td>${slotLeaseName(waiter)}</td><td>${purpose(waiter)}</td><td class="number">${duration(waiter.forMs)}</td>
           ${isOrdered && html`<td class="number">${term(waiter.load)}</td><td class="number wide">${term(waiter.waitedTerm)}</td><td class="number wide">${term(waiter.backlogTerm)}</td>`}
         </tr>`,
       )}

@@ -237,7 +237,7 @@ function attemptView(attempt: AttemptView, { nowAt, task: { task, project } }: T
     tokensCharged,
     receipt,
     runsAs,
-    holdsPlace,
+    holdsCapacity,
   } = attempt;
   const tone =
     ended === undefined ? "accent" : ended === "completed" ? "good" : ended === "cancelled" ? "warn" : "bad";
@@ -250,7 +250,7 @@ function attemptView(attempt: AttemptView, { nowAt, task: { task, project } }: T
       ${runsAs !== undefined && plainBadge(`ran as ${runsAs}`)}
       ${tokens !== undefined && html`<span class="muted">${whole(tokens)} tokens</span>`}
       ${tokensCharged !== undefined && tokensCharged !== tokens && html`<span class="muted">${whole(tokensCharged)} charged</span>`}
-      ${holdsPlace && plainBadge("still occupies the agent", "warn")}
+      ${holdsCapacity && plainBadge("still occupies the agent", "warn")}
       <span class="grow"></span>
       <span class="muted small">${dateTime(assignedAt)}, batch ${whole(attempt.assignedIdx)}</span>
     </div>

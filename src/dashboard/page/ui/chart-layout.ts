@@ -70,7 +70,7 @@ export function layoutOf({ id, states, edges }: ChartView): ChartLayout {
     return first === undefined ? name : leafOf(first.name);
   };
   const isLeaf = (name: string) => titles.has(name) && !parents.has(name);
-  const [drawn, told] = parted(edges, ({ from, to, event }) => {
+  const [drawn, undrawn] = parted(edges, ({ from, to, event }) => {
     const alike = edges.filter((edge) => edge.to === to && edge.event === event && isLeaf(edge.from));
     return isLeaf(from) && alike.length < ALIKE_MIN;
   });
@@ -90,7 +90,7 @@ export function layoutOf({ id, states, edges }: ChartView): ChartLayout {
     });
   }
   // A state with listed signals only is placed below the sources of the signals.
-  for (const { from, to } of told)
+  for (const { from, to } of undrawn)
     if (
       isLeaf(from) &&
       isLeaf(to) &&
@@ -115,7 +115,7 @@ export function layoutOf({ id, states, edges }: ChartView): ChartLayout {
   return {
     width,
     height: height + above,
-    outer: listed(told, id),
+    outer: listed(undrawn, id),
     states: placed.map((state) => ({ ...state, y: state.y + above })),
     edges: graph.edges().flatMap((edge: dagre.Edge) => {
       const { points, label, x, y, width: wide } = graph.edge(edge) as unknown as Drawn;

@@ -7,11 +7,15 @@ import type { Output } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 
 type View = Pick<Output, "columns" | "colors">;
-type Party = ResourceStatus["holders"][number];
-type WaitsFor = NonNullable<Party["waitsFor"]>;
+type SlotLease = ResourceStatus["holders"][number];
+type WaitsFor = NonNullable<SlotLease["waitsFor"]>;
 
 /** `desk`, `desk/analyst "weekly report"`, `worker for t1#2`: the agent's queue, and what the slots are for. */
-export function partyName({ label, task, ...queue }: Pick<Party, "agent" | "as" | "label" | "task">): string {
+export function slotLeaseName({
+  label,
+  task,
+  ...queue
+}: Pick<SlotLease, "agent" | "as" | "label" | "task">): string {
   const served = task === undefined ? "" : ` for ${task.task}#${task.attempt}`;
   return `${slotQueueText(queue)}${served}${label === undefined ? "" : ` "${label}"`}`;
 }
@@ -23,7 +27,7 @@ export const waitsForText: Readonly<Record<WaitsFor, string>> = {
   rate: "a rate",
 };
 
-const columnsOfParties: readonly Column[] = [
+const slotLeaseColumns: readonly Column[] = [
   { head: "  agent", whenNarrow: "whole" },
   { head: "for", whenNarrow: "below" },
   { head: "task", whenNarrow: "below" },
@@ -33,7 +37,7 @@ const columnsOfParties: readonly Column[] = [
 ];
 
 /** Tables of the oldest holders and waiters. @param at of the status, ms since 1970 */
-export function slotPartiesText(
+export function slotLeasesText(
   { holders, waiters, inUse, waiting }: ResourceStatus,
   at: number,
   view: View,
@@ -51,36 +55,36 @@ export function slotPartiesText(
   return sections.length === 0 ? "no slot is held, and no request waits" : sections.join("\n\n");
 }
 
-function idleText({ idleAt }: Party, at: number): string {
+function idleText({ idleAt }: SlotLease, at: number): string {
   return idleAt === undefined ? "" : `taken back in ${duration(Math.max(0, idleAt - at))} unless touched`;
 }
 
-function lackText({ waitsFor }: Party): string {
+function lackText({ waitsFor }: SlotLease): string {
   return waitsFor === undefined ? "" : `lacks room in ${waitsForText[waitsFor]}`;
 }
 
 function section(
   title: string,
-  parties: readonly Party[],
+  slotLeases: readonly SlotLease[],
   view: View,
   since: string,
-  noteOf: (party: Party) => string,
+  noteOf: (slotLease: SlotLease) => string,
 ): string {
-  const notes = parties.map(noteOf);
+  const notes = slotLeases.map(noteOf);
   const hasNotes = notes.some((note) => note !== "");
   const columns: readonly Column[] = [
-    ...columnsOfParties,
+    ...slotLeaseColumns,
     { head: since, align: "right" },
     ...(hasNotes ? [{ head: "note", whenNarrow: "below" } as const] : []),
   ];
-  const rows = parties.map((party, place): Cell[] => [
-    `  ${slotQueueText(party)}`,
-    party.label ?? "",
-    party.task === undefined ? "" : `${party.task.task}#${party.task.attempt}`,
-    party.project ?? "",
-    party.user ?? "",
-    party.tokens === undefined ? "" : formatCount(party.tokens),
-    duration(party.forMs),
+  const rows = slotLeases.map((slotLease, place): Cell[] => [
+    `  ${slotQueueText(slotLease)}`,
+    slotLease.label ?? "",
+    slotLease.task === undefined ? "" : `${slotLease.task.task}#${slotLease.task.attempt}`,
+    slotLease.project ?? "",
+    slotLease.user ?? "",
+    slotLease.tokens === undefined ? "" : formatCount(slotLease.tokens),
+    duration(slotLease.forMs),
     ...(hasNotes ? [notes[place] ?? ""] : []),
   ]);
   return `${view.colors.bold(title)}\n${renderTable(view, columns, rows)}`;

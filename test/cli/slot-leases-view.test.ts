@@ -2,7 +2,7 @@
 
 import pc from "picocolors";
 import { expect, it } from "vitest";
-import { partyName, slotPartiesText } from "../../src/cli/slot-parties-view.ts";
+import { slotLeaseName, slotLeasesText } from "../../src/cli/slot-leases-view.ts";
 import { holdersText } from "../../src/cli/status-view.ts";
 import type { ResourceStatus } from "../../src/protocol/slot-schemas.ts";
 
@@ -19,12 +19,12 @@ function aResource(overrides: Partial<ResourceStatus> = {}): ResourceStatus {
 }
 
 it("names the queue of an agent, the task that it serves, and the label", () => {
-  expect(partyName({ agent: "desk" })).toBe("desk");
-  expect(partyName({ agent: "desk", as: "analyst", label: "weekly report" })).toBe(
+  expect(slotLeaseName({ agent: "desk" })).toBe("desk");
+  expect(slotLeaseName({ agent: "desk", as: "analyst", label: "weekly report" })).toBe(
     'desk/analyst "weekly report"',
   );
   const task = { project: "acme", task: "t1", attempt: 2 };
-  expect(partyName({ agent: "worker", task })).toBe("worker for t1#2");
+  expect(slotLeaseName({ agent: "worker", task })).toBe("worker for t1#2");
 });
 
 it("groups the holders in the status by name", () => {
@@ -38,7 +38,7 @@ it("groups the holders in the status by name", () => {
 });
 
 it("says what the slots are for, when they are taken back, and what tokens wait for", () => {
-  const text = slotPartiesText(
+  const text = slotLeasesText(
     aResource({
       inUse: 1,
       waiting: 2,
@@ -73,5 +73,5 @@ it("says what the slots are for, when they are taken back, and what tokens wait 
 });
 
 it("of a resource that nobody uses, says so", () => {
-  expect(slotPartiesText(aResource(), 0, view)).toBe("no slot is held, and no request waits");
+  expect(slotLeasesText(aResource(), 0, view)).toBe("no slot is held, and no request waits");
 });
