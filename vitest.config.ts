@@ -13,7 +13,7 @@ const report = process.env.WAGGLE_TEST_REPORT;
  *  cover the same code. */
 export const longSuites = [
   "test/cli/swarm.test.ts",
-  "test/cli/broker-life.test.ts",
+  "test/cli/broker-lifecycle.test.ts",
   "test/cli/demo.test.ts",
   "test/adapters/mcp-server.test.ts",
   "test/adapters/mcp-tool.test.ts",
@@ -21,7 +21,7 @@ export const longSuites = [
   "test/adapters/synadia.test.ts",
   "test/adapters/a2a.test.ts",
   "test/journal/nats-cluster.test.ts",
-  "test/broker/life.test.ts",
+  "test/broker/start-and-stop.test.ts",
   "test/bench/scripts-help.test.ts",
   "test/chaos/main.test.ts",
   "test/dashboard/verb.test.ts",

@@ -1023,7 +1023,7 @@ export const limits = {
   /** Time as a standby before `up` prints that the coordinator stands by. */
   standbyNoticeMs: 500,
   /** Between two lines of `up` about how many tasks came and went. */
-  lifeLineMs: 5_000,
+  activityMs: 5_000,
   /** Maximum wait of a verb for a leader that may well not exist. */
   leaderLookMs: 1_000,
   /** Maximum wait for the heartbeat of a leader that does not answer: at the longest T, a leader sends one within a

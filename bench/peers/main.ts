@@ -49,7 +49,7 @@ async function closed(
 ): Promise<Timing> {
   const latencies: number[] = [];
   const from = performance.now();
-  const lane = async () => {
+  const submitInTurn = async () => {
     for (let now = performance.now(); now - from < ms; ) {
       await client.one(payload);
       const then = performance.now();
@@ -57,7 +57,7 @@ async function closed(
       now = then;
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, lane));
+  await Promise.all(Array.from({ length: concurrency }, submitInTurn));
   return timing(latencies, performance.now() - from);
 }
 

@@ -39,8 +39,8 @@ connection.subscribe(inbox, { callback: () => undefined });
 await ask("agent._.flooding.join", joining);
 await ask("project.flooding.submit", { tasks: [{ id: incarnation, kind: "flooding" }], notify });
 for await (const _ of assigned); // one
-beat();
-setInterval(beat, 1_000);
+heartbeat();
+setInterval(heartbeat, 1_000);
 setInterval(flood, STEP_MS);
 
 process.on("message", (said: { readonly ratePerSecond: number; readonly verb: Verb }) => {
@@ -50,7 +50,7 @@ process.on("message", (said: { readonly ratePerSecond: number; readonly verb: Ve
 });
 readyForParent();
 
-function beat(): void {
+function heartbeat(): void {
   publishAs("heartbeat", messages.heartbeat);
 }
 

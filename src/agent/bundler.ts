@@ -44,7 +44,7 @@ export interface BundlePlace {
   /** As `Transport.request` with the agent's own message. @param message a JSON object with at least one field */
   request(verb: BundledVerb, message: Uint8Array, ending: RequestOptions["ending"]): Promise<PartOutcome>;
   /** Emits once per period, for several agents of the connection at the same time. */
-  beats(periodMs: number): Observable<unknown>;
+  turns(periodMs: number): Observable<unknown>;
 }
 
 export type BundledVerb = "heartbeat" | "result";
@@ -72,7 +72,7 @@ export class Bundler {
       listen: (onAssign) => bundle.listen(agent.id, onAssign),
       carries: (verb): verb is BundledVerb => bundle.carries(verb),
       request: (verb, message, ending) => bundle.request(verb, { agent: agent.id, message, ending }),
-      beats: (periodMs) =>
+      turns: (periodMs) =>
         this.#ticks(periodMs / limits.heartbeatGroups).pipe(
           map((tick) => tick % limits.heartbeatGroups),
           filter((tick) => tick === nth),
@@ -99,7 +99,7 @@ class GroupBundle {
   readonly #connection: string;
   /** Two agents of one id fence each other: both listen for a while. */
   readonly #listenersByAgent = new Map<string, readonly OnAssign[]>();
-  readonly #lanes: Readonly<Record<BundledVerb, Lane>>;
+  readonly #channels: Readonly<Record<BundledVerb, Channel>>;
   #listeners = 0;
   #isForbidden = false;
   #unsubscribe: (() => void) | undefined;
@@ -110,9 +110,9 @@ class GroupBundle {
     this.#group = group;
     this.#connection = deps.random.id(CONNECTION_LENGTH);
     const send = (verb: BundledVerb) => async (parts: readonly Part[]) => await this.#send(verb, parts);
-    this.#lanes = {
-      heartbeat: new Lane(deps, { restMs: limits.bundledHeartbeatsMs, send: send("heartbeat") }),
-      result: new Lane(deps, { inFlightMax: limits.resultMessagesInFlightMax, send: send("result") }),
+    this.#channels = {
+      heartbeat: new Channel(deps, { restMs: limits.bundledHeartbeatsMs, send: send("heartbeat") }),
+      result: new Channel(deps, { inFlightMax: limits.resultMessagesInFlightMax, send: send("result") }),
     };
   }
 
@@ -136,7 +136,7 @@ class GroupBundle {
   }
 
   async request(verb: BundledVerb, part: Pick<Part, "agent" | "message" | "ending">): Promise<PartOutcome> {
-    return await this.#lanes[verb].request(part);
+    return await this.#channels[verb].request(part);
   }
 
   #subscribe(): () => void {
@@ -296,7 +296,7 @@ class Part {
   }
 }
 
-interface LaneTerms {
+interface ChannelTerms {
   /** Time between two messages. */
   readonly restMs?: number;
   readonly inFlightMax?: number;
@@ -305,15 +305,15 @@ interface LaneTerms {
 }
 
 /** Messages of one verb: parts that wait share the next message. */
-class Lane {
+class Channel {
   readonly #deps: BundlerDeps;
-  readonly #terms: LaneTerms;
+  readonly #terms: ChannelTerms;
   #waiting: Part[] = [];
   #isScheduled = false;
   #sentAt = Number.NEGATIVE_INFINITY;
   #inFlight = 0;
 
-  constructor(deps: BundlerDeps, terms: LaneTerms) {
+  constructor(deps: BundlerDeps, terms: ChannelTerms) {
     this.#deps = deps;
     this.#terms = terms;
   }

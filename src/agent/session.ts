@@ -453,11 +453,11 @@ export class AgentSession implements SessionLink {
   #heartbeats(isUrgent: boolean): Observable<AgentSignal> {
     const isNow = isUrgent || this.#isIn("ending");
     const { bundle, clock } = this.#deps;
-    const beats$ = bundle?.beats(this.#heartbeatMs) ?? interval(this.#heartbeatMs, schedulerOn(clock));
+    const ticks$ = bundle?.turns(this.#heartbeatMs) ?? interval(this.#heartbeatMs, schedulerOn(clock));
     return this.#heartbeatNow$.pipe(
       map(() => true),
       startWith(isNow),
-      switchMap((now) => concat(now ? of(0) : EMPTY, beats$)),
+      switchMap((now) => concat(now ? of(0) : EMPTY, ticks$)),
       mergeMap(() => this.#heartbeat()),
     );
   }

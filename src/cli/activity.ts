@@ -43,7 +43,7 @@ export function reportActivity(
     if (now !== before && before !== "") logger.info({ tasks: status.value.tasks }, now);
     before = now;
   };
-  const timer = setInterval(() => void countTasks(), limits.lifeLineMs); // a failed request is repeated
+  const timer = setInterval(() => void countTasks(), limits.activityMs); // a failed request is repeated
   return () => {
     clearInterval(timer);
     for (const subscription of subscriptions) subscription.unsubscribe();

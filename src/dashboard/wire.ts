@@ -327,8 +327,8 @@ export interface AgentDetail {
   /** Beginning and end of the Gantt chart: at most 10 minutes. */
   readonly fromAt: number;
   readonly toAt: number;
-  /** Lanes of the Gantt chart; at least `maxConcurrent`. */
-  readonly lanes: number;
+  /** Rows of the Gantt chart; at least `maxConcurrent`. */
+  readonly ganttRows: number;
   /** One point per assignment, at most 500. */
   readonly scores: Series<"score" | "load" | "successRate">;
   /** Newest first, at most 20. */
@@ -345,7 +345,7 @@ export interface AttemptBar {
   readonly task: string;
   readonly attempt: number;
   /** Row of the chart, from 0. */
-  readonly lane: number;
+  readonly ganttRow: number;
   readonly fromAt: number;
   /** Absent while it runs. */
   readonly toAt?: number;

@@ -365,11 +365,11 @@ describe("a used up quota", () => {
     const { calls: model, resource } = await calls({ idleTimeoutMs: limits.slotIdleMsMin });
     await swarm.setResource(resource, { slots: 3 });
     const gate = new Gate();
-    const deaf = async () => {
+    const unreachable = async () => {
       await gate.opened;
       throw refused({});
     };
-    const asked = Array.from({ length: 3 }, async () => await model.once(call, deaf, () => used));
+    const asked = Array.from({ length: 3 }, async () => await model.once(call, unreachable, () => used));
     for (const outcome of await Promise.allSettled(asked))
       expect(outcome).toMatchObject({ reason: coded("WAGGLE_SLOT_LOST") });
     expect((await slotsOf(resource))?.onHold).toBeUndefined();
@@ -415,11 +415,11 @@ describe("a used up quota", () => {
   it("that is told after the call lost its slot still places the hold", async () => {
     const { calls: model, resource } = await calls({ idleTimeoutMs: limits.slotIdleMsMin });
     const gate = new Gate();
-    const deaf = async () => {
+    const unreachable = async () => {
       await gate.opened;
       throw refused({ "retry-after": "60" });
     };
-    await expect(model.once(call, deaf, () => used)).rejects.toEqual(coded("WAGGLE_SLOT_LOST"));
+    await expect(model.once(call, unreachable, () => used)).rejects.toEqual(coded("WAGGLE_SLOT_LOST"));
     expect((await slotsOf(resource))?.onHold).toBeUndefined();
     gate.open();
     await expect.poll(async () => await slotsOf(resource)).toMatchObject({ onHold: { phase: "held" } });

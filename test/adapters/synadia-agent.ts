@@ -35,7 +35,7 @@ export class ForeignAgent {
   readonly #service: Service;
   readonly #description: AgentDescription;
   #working = 0;
-  #beating: NodeJS.Timeout | undefined;
+  #heartbeatTimer: NodeJS.Timeout | undefined;
   #isOver = false;
 
   private constructor(nats: NatsConnection, service: Service, description: AgentDescription) {
@@ -61,7 +61,7 @@ export class ForeignAgent {
         if (error === null) void started.#take({ data: message.data, reply: message.reply ?? "" });
       },
     });
-    started.beat();
+    started.heartbeat();
     return started;
   }
 
@@ -69,7 +69,7 @@ export class ForeignAgent {
     return this.#service.info().id;
   }
 
-  beat(): void {
+  heartbeat(): void {
     const { agent, owner, session = "main", heartbeatMs = 200 } = this.#description;
     const send = () =>
       this.#nats.publish(
@@ -80,12 +80,12 @@ export class ForeignAgent {
         }),
       );
     send();
-    this.#beating = setInterval(send, heartbeatMs);
+    this.#heartbeatTimer = setInterval(send, heartbeatMs);
   }
 
   /** The process goes on without heartbeats. */
   hush(): void {
-    clearInterval(this.#beating);
+    clearInterval(this.#heartbeatTimer);
   }
 
   async stop(): Promise<void> {
@@ -111,7 +111,7 @@ export class ForeignAgent {
 
   async #behave(prompt: string, answer: Reply): Promise<void> {
     const [word = "", ...rest] = prompt.split(" ");
-    if (word === "deaf") return;
+    if (word === "silent") return;
     if (word === "unacknowledged") return answer.end();
     if (/^\d{3}$/.test(word)) return answer.refuse(word, rest[0]);
     answer.send("status", "ack");

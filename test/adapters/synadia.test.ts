@@ -78,7 +78,7 @@ describe.each([
     late.hush();
     await bridge.says("agent synadia-pi-mario-main missed 3 heartbeats");
     await expect.poll(() => stateOf("synadia-pi-mario-main")).not.toBe("ready");
-    late.beat();
+    late.heartbeat();
     await isReady("synadia-pi-mario-main");
 
     const { code, stderr } = await bridge.kill("SIGINT");
@@ -124,7 +124,7 @@ describe.each([
     for (const [prompt, expected] of [
       ["late", "answered 500"],
       ["silent", "said nothing for 700 ms"],
-      ["deaf", "said nothing for 700 ms"],
+      ["silent", "said nothing for 700 ms"],
       ["junk", "broke the protocol"],
       ["unacknowledged", "without an ack"],
       ["huge", "more than 256 KiB"],

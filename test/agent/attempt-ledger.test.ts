@@ -31,12 +31,12 @@ describe("the ledger", () => {
   it("starts each assignment once, holds it until released, and sees no further than the first gap", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const ledger = new AttemptLedger("life");
+        const ledger = new AttemptLedger("session");
         const delivered = new Set<number>();
         const released = new Set<number>();
         const ended = new Set<number>();
         const started: string[] = [];
-        const keyOf = (n: number) => `life.${n}`;
+        const keyOf = (n: number) => `session.${n}`;
 
         for (const each of steps) {
           if (each.type === "deliver") {
@@ -77,7 +77,7 @@ describe("the ledger", () => {
   });
 
   it("ignores assignments too far ahead: they are sent again", () => {
-    const ledger = new AttemptLedger("life");
+    const ledger = new AttemptLedger("session");
     const far = anAssignment(limits.assignmentsAheadMax + 1);
     expect(ledger.receive([far], 0)).toEqual([]);
     ledger.receive([anAssignment(1)], 0);
@@ -85,7 +85,7 @@ describe("the ledger", () => {
   });
 
   it("tells attempts of one task id apart, by project and number", () => {
-    const ledger = new AttemptLedger("life");
+    const ledger = new AttemptLedger("session");
     const names = [
       { project: "p", task: "t", attempt: 1 },
       { project: "q", task: "t", attempt: 1 },
@@ -111,12 +111,12 @@ describe("the ledger", () => {
   });
 
   it("starts no assignment that says that it was revoked", () => {
-    const [arrival] = new AttemptLedger("life").receive([{ ...anAssignment(1), revoked: true }], 0);
+    const [arrival] = new AttemptLedger("session").receive([{ ...anAssignment(1), revoked: true }], 0);
     expect(arrival?.held.isRevoked).toBe(true);
   });
 
   it("forgets the oldest of too many early revokes", () => {
-    const ledger = new AttemptLedger("life");
+    const ledger = new AttemptLedger("session");
     const count = limits.earlyRevokesMax + 1;
     for (let n = 1; n <= count; n += 1) ledger.revoke([{ project: "p", task: `t${n}`, attempt: 1 }]);
     const [oldest, newest] = ledger.receive([anAssignment(1), anAssignment(count)], 0);

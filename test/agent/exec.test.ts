@@ -242,21 +242,21 @@ describe("an attempt's processes", () => {
       echo $$ > ${ready}; while :; do sleep 0.05; done`;
     const ended = execHandler({ command })(aTask(), aContext({ signal: abort.signal })) as Promise<unknown>;
     const group = await groupIn(ready);
-    abort.abort(new Error("told to"));
-    await expect(ended).rejects.toThrow("told to");
+    abort.abort(new Error("stopped by the test"));
+    await expect(ended).rejects.toThrow("stopped by the test");
     expect(readFileSync(said, "utf8")).toBe("child\nparent\n");
     await expect.poll(() => groupExists(group)).toBe(false);
   });
 
   it("are killed when they do not listen", async () => {
-    const ready = join(folder, "deaf-ready");
+    const ready = join(folder, "ignoring-ready");
     const abort = new AbortController();
     const command = `trap '' TERM; echo $$ > ${ready}; while :; do sleep 0.05; done`;
     const ended = execHandler({ command })(aTask(), aContext({ signal: abort.signal })) as Promise<unknown>;
     const group = await groupIn(ready);
     const abortedAt = performance.now();
-    abort.abort(new Error("told to"));
-    await expect(ended).rejects.toThrow("told to");
+    abort.abort(new Error("stopped by the test"));
+    await expect(ended).rejects.toThrow("stopped by the test");
     const tookMs = performance.now() - abortedAt;
     expect(tookMs).toBeGreaterThan(limits.execKillGraceMs - 100);
     expect(tookMs).toBeLessThan(limits.execKillGraceMs + 2_000);

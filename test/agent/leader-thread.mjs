@@ -7,7 +7,7 @@ import { connect } from "@nats-io/transport-node";
 const { server, agent, heartbeatMs, leaseTtlMs } = workerData;
 const connection = await connect({ servers: server });
 const subject = (verb) => `waggle.v1.test.agent._.${agent}.${verb}`;
-const beats = [];
+const heartbeats = [];
 /** Handle of the request for slots. */
 let asked;
 /** Heartbeats since then that lack the handle. */
@@ -35,7 +35,7 @@ on("release", (_, message) => {
 });
 on("heartbeat", ({ held, seen, slots = { held: [], waiting: [] } }, message) => {
   if (asked !== undefined && ![...slots.held, ...slots.waiting].includes(asked)) unlisted += 1;
-  beats.push({ at: performance.now(), held: held.length, seen });
+  heartbeats.push({ at: performance.now(), held: held.length, seen });
   if (held.length === 1 && !isLogAsked) void askForLog();
   message.respond(JSON.stringify({ term: 1, renewed: true }));
 });
@@ -43,7 +43,7 @@ on("result", ({ results }, message) => {
   message.respond(
     JSON.stringify({ term: 1, idx: 2, answers: results.map(() => ({ ok: true, status: "ok" })) }),
   );
-  parentPort.postMessage({ type: "result", results, beats, unlisted });
+  parentPort.postMessage({ type: "result", results, heartbeats, unlisted });
 });
 on("leave", (_, message) => {
   message.respond(JSON.stringify({ ok: true, term: 1, idx: 3 }));

@@ -27,7 +27,7 @@ import { aLogger } from "./attempt-fixture.ts";
 
 function anOrder(overrides: Partial<AttemptOrder> = {}): AttemptOrder {
   return {
-    key: "life.1",
+    key: "session.1",
     task: "t1",
     attempt: 1,
     kind: "count",
@@ -41,7 +41,7 @@ function anOrder(overrides: Partial<AttemptOrder> = {}): AttemptOrder {
 }
 
 function orders(count: number): AttemptOrder[] {
-  return Array.from({ length: count }, (_, at) => anOrder({ key: `life.${at + 1}`, task: `t${at + 1}` }));
+  return Array.from({ length: count }, (_, at) => anOrder({ key: `session.${at + 1}`, task: `t${at + 1}` }));
 }
 
 function start(handler: Handler, maxConcurrent = 4, log = silentLogger, reportsErrorText = true) {
@@ -129,11 +129,11 @@ describe("what a handler returns", () => {
     ["a number", 5, { result: "5" }],
   ])("is the result: %s", async (_, value, expected) => {
     const end = await endOf(() => value);
-    expect(end).toEqual({ key: "life.1", outcome: "completed", latencyMs: 0, ...expected });
+    expect(end).toEqual({ key: "session.1", outcome: "completed", latencyMs: 0, ...expected });
   });
 
   it("may be nothing", async () => {
-    expect(await endOf(() => undefined)).toEqual({ key: "life.1", outcome: "completed", latencyMs: 0 });
+    expect(await endOf(() => undefined)).toEqual({ key: "session.1", outcome: "completed", latencyMs: 0 });
   });
 
   it.each<[string, unknown, RegExp]>([
@@ -243,7 +243,13 @@ describe("the runner", () => {
       release(task);
       await settled();
     }
-    expect(ends.map(({ key }) => key)).toEqual(["life.2", "life.1", "life.3", "life.4", "life.5"]);
+    expect(ends.map(({ key }) => key)).toEqual([
+      "session.2",
+      "session.1",
+      "session.3",
+      "session.4",
+      "session.5",
+    ]);
     expect(runner.counts()).toMatchObject({ running: 0, waiting: 0, completed: 5 });
   });
 
@@ -274,7 +280,7 @@ describe("the runner", () => {
     runner.run(orders(2));
     await setImmediate();
     const signal = signalOf("t1");
-    runner.abort(["life.1"], "lease");
+    runner.abort(["session.1"], "lease");
     expect(signal.aborted).toBe(true);
     expect(signal.reason).toMatchObject({ name: "AbortError", message: expect.stringContaining("lease") });
     expect(signalOf("t2").aborted).toBe(false);
@@ -282,7 +288,7 @@ describe("the runner", () => {
     expect(ends).toEqual([]);
     release("t1");
     await settled();
-    expect(ends).toMatchObject([{ key: "life.1", outcome: "completed" }]);
+    expect(ends).toMatchObject([{ key: "session.1", outcome: "completed" }]);
   });
 
   it("shows an abort also to a handler that looks at its signal only later", async () => {
@@ -290,7 +296,7 @@ describe("the runner", () => {
     const { runner } = start(handler);
     runner.run(orders(1));
     await setImmediate();
-    runner.abort(["life.1"], "stopping");
+    runner.abort(["session.1"], "stopping");
     expect(signalOf("t1").aborted).toBe(true);
   });
 
@@ -344,10 +350,10 @@ describe("the runner", () => {
     const { handler, running, release } = gate();
     const { runner, ends } = start(handler, 1);
     runner.run(orders(2));
-    runner.abort(["life.2"], "revoked");
+    runner.abort(["session.2"], "revoked");
     await settled();
     expect(ends).toEqual([
-      { key: "life.2", outcome: "infrastructure", error: expect.any(String), tokens: 0 },
+      { key: "session.2", outcome: "infrastructure", error: expect.any(String), tokens: 0 },
     ]);
     release("t1");
     await settled();
@@ -376,7 +382,7 @@ describe("the runner", () => {
     await settled();
     expect(warnings).toEqual(["attempt failed: no such model"]);
     await clock.advance(limits.failureNoticeMs);
-    runner.run([anOrder({ key: "life.9" })]);
+    runner.run([anOrder({ key: "session.9" })]);
     await settled();
     expect(warnings).toHaveLength(2);
   });
@@ -421,12 +427,12 @@ describe("progress", () => {
     contextOf("t1").progress(0.2, "two");
     contextOf("t2").progress(undefined, "on it");
     contextOf("t1").progress(0.3, "three");
-    expect(progress).toEqual([[{ key: "life.1", fraction: 0.1 }]]);
+    expect(progress).toEqual([[{ key: "session.1", fraction: 0.1 }]]);
     await clock.advance(limits.progressMs);
     expect(progress.slice(1)).toEqual([
       [
-        { key: "life.1", fraction: 0.3, message: "three" },
-        { key: "life.2", message: "on it" },
+        { key: "session.1", fraction: 0.3, message: "three" },
+        { key: "session.2", message: "on it" },
       ],
     ]);
     await clock.advance(10 * limits.progressMs);
@@ -454,7 +460,7 @@ describe("progress", () => {
     await setImmediate();
     contextOf("t1").progress(7, "x".repeat(5_000));
     expect(progress).toEqual([
-      [{ key: "life.1", fraction: 1, message: "x".repeat(limits.errorCharactersMax) }],
+      [{ key: "session.1", fraction: 1, message: "x".repeat(limits.errorCharactersMax) }],
     ]);
   });
 });
@@ -520,7 +526,7 @@ describe("chunks", () => {
     runner.run([anOrder()]);
     await settled();
     expect(emitted).toEqual([]);
-    expect(progress).toEqual([[{ key: "life.1" }]]);
+    expect(progress).toEqual([[{ key: "session.1" }]]);
   });
 
   it("beyond the room for waiting ones are dropped, oldest first, and their numbers are missing", async () => {

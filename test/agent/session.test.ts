@@ -605,9 +605,9 @@ describe("leases", () => {
     leader.vanish();
     await clock.advance(30_500);
     leader.appear(2);
-    const beats = leader.all("heartbeat").length;
+    const heartbeats = leader.all("heartbeat").length;
     await fixture.assign(2);
-    expect(leader.all("heartbeat").slice(beats)).toMatchObject([{ seen: 0, held: [] }]);
+    expect(leader.all("heartbeat").slice(heartbeats)).toMatchObject([{ seen: 0, held: [] }]);
     expect(fixture.started.map(({ task }) => task)).toEqual(["t1", "t2"]);
     await clock.advance(10_000);
     expect(fixture.aborted).toEqual([]);
@@ -639,14 +639,14 @@ describe("leases", () => {
     leader.script.heartbeat = () => "silence";
     await clock.advance(9_000);
     await fixture.assign();
-    const beats = leader.all("heartbeat").length;
+    const heartbeats = leader.all("heartbeat").length;
     leader.script.heartbeat = () => {
       leader.script.heartbeat = () => undefined;
       clock.stall(9_000); // the process stands still while its answer is on the way
       return undefined;
     };
     await clock.advance(1_000);
-    expect(leader.all("heartbeat").length - beats).toBeLessThanOrEqual(3);
+    expect(leader.all("heartbeat").length - heartbeats).toBeLessThanOrEqual(3);
     expect(fixture.started.map(({ task }) => task)).toEqual(["t1"]);
   });
 
@@ -703,7 +703,7 @@ describe("incarnations", () => {
     const { leader, clock } = await join();
     leader.script.result = () => "silence";
     await fixture.assign(2);
-    await fixture.end("t1", { result: "of the life before" });
+    await fixture.end("t1", { result: "of the session before" });
     const first = leader.incarnation;
     leader.push({ type: "rejoin" });
     leader.countFromOne();
@@ -715,9 +715,9 @@ describe("incarnations", () => {
 
     leader.script.result = () => undefined;
     const reported = leader.reports().length;
-    await fixture.end("t2", { result: "also of the life before" });
+    await fixture.end("t2", { result: "also of the session before" });
     await clock.advance(limits.requestTimeoutMs + limits.agentRetryMsMax);
-    expect(leader.reports().slice(reported), "nothing of the old life is reported").toEqual([]);
+    expect(leader.reports().slice(reported), "nothing of the old session is reported").toEqual([]);
     expect(leader.last("heartbeat")).toMatchObject({ incarnation: leader.incarnation, seen: 0, held: [] });
 
     const again = leader.assignment({ task: "t9" });
@@ -772,7 +772,7 @@ describe("incarnations", () => {
     await fixture.end("t2");
     await clock.advance(1_000);
     expect(leader.last("heartbeat")).toMatchObject({ maxConcurrent: 3 });
-    expect(leader.all("join"), "the life goes on").toHaveLength(2);
+    expect(leader.all("join"), "the session goes on").toHaveLength(2);
   });
 
   it("begin with free capacity: while old handlers fill it, the agent does not join", async () => {

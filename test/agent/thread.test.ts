@@ -16,7 +16,7 @@ const leaseTtlMs = 5_000;
 /** …and shorter than the handler blocks: without the stand-in the lease would end. */
 const blockedMs = 6_000;
 /** Of thirty; without the stand-in there is none. */
-const beatsMin = 3;
+const heartbeatsMin = 3;
 
 let running: RunningNatsServer | undefined;
 let leader: Worker | undefined;
@@ -59,11 +59,11 @@ describe.skipIf(server === undefined)("an agent with a stand-in", () => {
         return "done";
       },
     });
-    const { results, beats } = await messages.next("result");
+    const { results, heartbeats } = await messages.next("result");
     expect(results).toMatchObject([{ task: "t1", outcome: "completed", result: "done" }]);
     expect(wasAborted).toBe(false);
-    const during = beats.filter(({ held }) => held === 1);
-    expect(during.length).toBeGreaterThan(beatsMin);
+    const during = heartbeats.filter(({ held }) => held === 1);
+    expect(during.length).toBeGreaterThan(heartbeatsMin);
     expect(during.at(-1)).toMatchObject({ seen: 1 });
     const pauses = during.slice(1).map(({ at }, index) => at - (during[index]?.at ?? 0));
     expect(Math.max(...pauses), "no pause in which a lease could end").toBeLessThan(leaseTtlMs);
@@ -82,8 +82,8 @@ describe.skipIf(server === undefined)("an agent with a stand-in", () => {
         return "done";
       },
     });
-    const { beats, unlisted } = await messages.next("result");
-    expect(beats.filter(({ held }) => held === 1).length).toBeGreaterThan(beatsMin);
+    const { heartbeats, unlisted } = await messages.next("result");
+    expect(heartbeats.filter(({ held }) => held === 1).length).toBeGreaterThan(heartbeatsMin);
     expect(unlisted).toBe(0);
   });
 
@@ -123,7 +123,7 @@ interface LeaderMessages {
   log: { readonly logs: object[]; readonly at: number };
   result: {
     readonly results: object[];
-    readonly beats: { at: number; held: number; seen: number }[];
+    readonly heartbeats: { at: number; held: number; seen: number }[];
     readonly unlisted: number;
   };
 }

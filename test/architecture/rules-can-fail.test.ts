@@ -219,11 +219,11 @@ const cases: Readonly<Record<string, Case>> = {
       { [somePath]: "request(subject, bytes, { timeoutMs: 250 });" },
       { [somePath]: "const depthMax: number = 64;" },
       { [somePath]: "const frameBytes = 64 * 1024;" },
-      { [somePath]: "setTimeout(() => beat(now()), 1000);" },
+      { [somePath]: "setTimeout(() => renew(now()), 1000);" },
     ],
     right: {
       [somePath]:
-        "const timeoutMs = limits.appendTimeoutMs;\nlet busyMs = 0;\nsetTimeout(beat, 0);\nconst text = 5;\ntype A = { bytesMax: number };",
+        "const timeoutMs = limits.appendTimeoutMs;\nlet busyMs = 0;\nsetTimeout(renew, 0);\nconst text = 5;\ntype A = { bytesMax: number };",
       "src/limits.ts": "const timeoutMs = 5_000;",
     },
   },

@@ -56,9 +56,9 @@ export function aReceipt(overrides: Partial<Receipt> = {}): Receipt {
 const named = { project: projectId("acme"), task: taskId("t1") };
 const attempt = { ...named, attempt: attemptNumber(1), agent: agentId("a1") };
 const failure = { class: "failed", error: "exit 1" } as const;
-const life = { agent: agentId("a1"), incarnation: incarnation("i1") };
+const session = { agent: agentId("a1"), incarnation: incarnation("i1") };
 const slotLease = {
-  ...life,
+  ...session,
   handle: slotHandle("h1"),
   resources: [resourceName("gpt-4o")],
   weightThousandths: 2_500,
@@ -75,7 +75,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   TaskAssigned: {
     type: "TaskAssigned",
     ...attempt,
-    ...life,
+    ...session,
     number: assignmentNumber(7),
     token: token("1.7"),
     receipt: aReceipt(),
@@ -93,10 +93,10 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   TaskCancelled: { type: "TaskCancelled", ...named, reason: "requested" },
   TaskExpired: { type: "TaskExpired", ...named },
   AttemptReleased: { type: "AttemptReleased", ...attempt, reason: "confirmed" },
-  AgentJoined: { type: "AgentJoined", ...life, kinds: [kind("count"), kind("digest")], maxConcurrent: 4 },
+  AgentJoined: { type: "AgentJoined", ...session, kinds: [kind("count"), kind("digest")], maxConcurrent: 4 },
   AssignmentsConfirmed: { type: "AssignmentsConfirmed", agent: agentId("a1"), upTo: assignmentNumber(7) },
   AgentFoundAhead: { type: "AgentFoundAhead", agent: agentId("a1"), upTo: assignmentNumber(9) },
-  AgentLeft: { type: "AgentLeft", ...life, reason: "lapsed" },
+  AgentLeft: { type: "AgentLeft", ...session, reason: "lapsed" },
   AgentDrained: { type: "AgentDrained", agent: agentId("a1") },
   AgentUndrained: { type: "AgentUndrained", agent: agentId("a1") },
   AgentUnresponsive: { type: "AgentUnresponsive", agent: agentId("a1") },
@@ -154,7 +154,7 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   TokensCharged: {
     type: "TokensCharged",
     ...attempt,
-    incarnation: life.incarnation,
+    incarnation: session.incarnation,
     token: token("2.1"),
     project: projectId("acme"),
     tokens: 700,
@@ -182,28 +182,28 @@ export const samples: { readonly [Type in EventType]: EventOf<Type> } = {
   },
   SlotReleased: {
     type: "SlotReleased",
-    ...life,
+    ...session,
     handle: slotHandle("h1"),
     resources: [resourceName("gpt-4o")],
     reason: "released",
   },
-  SlotTouched: { type: "SlotTouched", ...life, handle: slotHandle("h1") },
+  SlotTouched: { type: "SlotTouched", ...session, handle: slotHandle("h1") },
   SlotRefused: {
     type: "SlotRefused",
-    agent: life.agent,
+    agent: session.agent,
     handle: slotHandle("h1"),
     resource: resourceName("gpt-4o"),
     reason: "429",
   },
   SlotCharged: {
     type: "SlotCharged",
-    agent: life.agent,
+    agent: session.agent,
     handle: slotHandle("h1"),
     project: projectId("acme"),
     tokens: 900,
     usage: { tokens: 900, inputTokens: 700, outputTokens: 200, partial: true },
   },
-  SlotWaitEnded: { type: "SlotWaitEnded", ...life, handles: [slotHandle("h1")], reason: "timed-out" },
+  SlotWaitEnded: { type: "SlotWaitEnded", ...session, handles: [slotHandle("h1")], reason: "timed-out" },
   AlphaTuned: {
     type: "AlphaTuned",
     resource: resourceName("gpt-4o"),

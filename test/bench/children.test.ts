@@ -14,13 +14,13 @@ import { spawn } from "node:child_process";
 import { Children, stopAtSignals } from ${JSON.stringify(new URL("../../bench/harness/children.ts", import.meta.url).href)};
 
 const rest = "setInterval(() => {}, 1000)";
-const deaf = "process.on('SIGTERM', () => {}); process.on('SIGINT', () => {}); console.error('deaf'); " + rest;
+const ignoresSignals = "process.on('SIGTERM', () => {}); process.on('SIGINT', () => {}); console.error('ready'); " + rest;
 const children = new Children(() => undefined);
 stopAtSignals(children);
 const detached = spawn(process.execPath, ["-e", rest], { detached: true, stdio: "ignore" });
 children.ownDetached(() => detached.pid);
 const plain = children.start(process.execPath, ["-e", rest]);
-const ignoring = children.start(process.execPath, ["-e", deaf], {
+const ignoring = children.start(process.execPath, ["-e", ignoresSignals], {
   onLine: () => console.log(JSON.stringify([plain.pid, ignoring.pid, detached.pid])),
 });
 `;

@@ -9,7 +9,7 @@ import type { Observation } from "../../src/sim/history/observation.ts";
 import { SeededRandom } from "../../src/sim/random.ts";
 import { connectNats } from "../../src/transport/nats.ts";
 import type { Transport } from "../../src/transport/transport.ts";
-import { committedLine } from "./committed-line.ts";
+import { committedLog } from "./committed-log.ts";
 import type { Fault } from "./figures.ts";
 import { readHistory } from "./history-file.ts";
 import { monotonicMs } from "./monotonic.ts";
@@ -17,7 +17,7 @@ import { type Target, TcpProxy } from "./proxy.ts";
 import { PublishTap } from "./publish-tap.ts";
 import { withContents } from "./published-contents.ts";
 import type { Reaper } from "./reaper.ts";
-import type { ServerLife, Servers } from "./servers.ts";
+import type { ServerMember, Servers } from "./servers.ts";
 import { StreamAdmin } from "./stream-admin.ts";
 import { StreamBallast } from "./stream-ballast.ts";
 import { type Member, SwarmProcesses } from "./swarm-processes.ts";
@@ -67,7 +67,7 @@ export class Field {
   readonly ballast: StreamBallast;
   readonly faults: Fault[] = [];
   /** The server with the damaged store, of three servers. */
-  damaged: ServerLife | undefined;
+  damaged: ServerMember | undefined;
   /** The actions in order, for readers of a failure. */
   readonly log: string[] = [];
   readonly #transport: Transport;
@@ -247,7 +247,7 @@ export class Field {
   async collect(): Promise<{
     readonly observations: readonly Observation[];
     readonly seen: readonly SeenEvent[];
-    readonly line: ReturnType<typeof committedLine>;
+    readonly line: ReturnType<typeof committedLog>;
   }> {
     const { urls, members } = this.plan.servers;
     const revive = async () => {
@@ -262,7 +262,7 @@ export class Field {
     const observations = readHistory(this.plan.folder);
     const publishedByIdx = withContents(this.witness.publishedByIdx, observations);
     const unseen = { opened: this.witness.opened, publishedByIdx };
-    return { observations, seen, line: committedLine([...this.witness.seen, ...log], sent, unseen) };
+    return { observations, seen, line: committedLog([...this.witness.seen, ...log], sent, unseen) };
   }
 
   async endNodes(): Promise<void> {

@@ -4,7 +4,7 @@
 
 import { type Field, StuckError } from "./field.ts";
 import { monotonicMs } from "./monotonic.ts";
-import type { ServerLife } from "./servers.ts";
+import type { ServerMember } from "./servers.ts";
 import type { Filling, SmallDisk } from "./small-disk.ts";
 import { within } from "./within.ts";
 
@@ -46,7 +46,7 @@ export function withoutDisk(why: string): string {
   return `no disk was filled, for mounting a small one is not permitted here (${why}); max_file_store was reached instead`;
 }
 
-async function fillDisk(field: Field, server: ServerLife, disk: SmallDisk): Promise<void> {
+async function fillDisk(field: Field, server: ServerMember, disk: SmallDisk): Promise<void> {
   const filling = field.random.pick<Filling>(["ballast", "shrunk"]);
   disk.fill(filling, { leaving: field.random.below(LEFT_BYTES_MAX) });
   field.note(`${filling}: ${disk.free} bytes are left on the disk`);
@@ -58,7 +58,7 @@ async function fillDisk(field: Field, server: ServerLife, disk: SmallDisk): Prom
   await comesBack(field, server);
 }
 
-async function fillStore(field: Field, server: ServerLife): Promise<void> {
+async function fillStore(field: Field, server: ServerMember): Promise<void> {
   field.note(`max_file_store: ${await field.ballast.fill()}`);
   await nothingTaken(field);
   await field.between(500, 5_000);
@@ -83,7 +83,7 @@ async function nothingTaken(field: Field): Promise<void> {
   field.note("no more tasks are taken");
 }
 
-async function comesBack(field: Field, server: ServerLife): Promise<void> {
+async function comesBack(field: Field, server: ServerMember): Promise<void> {
   const sinceMs = monotonicMs();
   try {
     await field.accepted(sinceMs, { withinMs: BY_ITSELF_MS });

@@ -7,7 +7,7 @@ import { type Field, type Proxied, StuckError } from "./field.ts";
 import { fillServer, fullServerRoom } from "./full-server.ts";
 import { monotonicMs } from "./monotonic.ts";
 import type { Direction } from "./proxy.ts";
-import type { ServerLife, ServersOptions } from "./servers.ts";
+import type { ServerMember, ServersOptions } from "./servers.ts";
 import { soakMinute } from "./soak.ts";
 import { busyAgent, isGivenUp, stopNode } from "./stops.ts";
 
@@ -193,7 +193,7 @@ async function strikeStreamLeader(field: Field, round: number): Promise<void> {
   await field.accepted(monotonicMs());
 }
 
-async function streamLeader(field: Field): Promise<ServerLife> {
+async function streamLeader(field: Field): Promise<ServerMember> {
   let name: string | undefined;
   const isKnown = async () => {
     name = await field.admin.leader();
@@ -276,7 +276,7 @@ async function damageOneStore(field: Field, round: number): Promise<void> {
 
 /** As far as possible: a leader that steps down does not choose its successor.
  *  @returns true if the server leads the journal's stream */
-async function letLead(field: Field, server: ServerLife, isToLead: boolean): Promise<boolean> {
+async function letLead(field: Field, server: ServerMember, isToLead: boolean): Promise<boolean> {
   const leads = async () => (await streamLeader(field)) === server;
   for (let tries = 0; tries < STEPS_MAX && (await leads()) !== isToLead; tries += 1) {
     await field.admin.stepDown();
@@ -289,7 +289,7 @@ async function letLead(field: Field, server: ServerLife, isToLead: boolean): Pro
 
 /** With some damage (2.10.27, a flipped bit) a server never catches up with its peers. It is replaced;
  *  otherwise the next round would find it further behind. */
-async function isWholeAgain(field: Field, server: ServerLife): Promise<void> {
+async function isWholeAgain(field: Field, server: ServerMember): Promise<void> {
   try {
     await field.until("all servers are up to date", () => field.admin.isWhole(), 60_000);
   } catch (error) {
@@ -300,7 +300,7 @@ async function isWholeAgain(field: Field, server: ServerLife): Promise<void> {
 }
 
 /** @returns a function that undoes the damage */
-function damageStoreOf(server: ServerLife, field: Field): () => void {
+function damageStoreOf(server: ServerMember, field: Field): () => void {
   const damage = field.random.pick<Damage>(["truncate", "truncate", "flip", "drop-index"]);
   const streams = segmentStreams(server.storeDir, swarmId(field.plan.swarm));
   // Usually the segment of the leader; sometimes a segment that only a restart reads.
@@ -311,7 +311,7 @@ function damageStoreOf(server: ServerLife, field: Field): () => void {
   return undo;
 }
 
-async function startDamaged(server: ServerLife, field: Field, undo: () => void): Promise<void> {
+async function startDamaged(server: ServerMember, field: Field, undo: () => void): Promise<void> {
   await server.restart().catch(async () => {
     field.note("the server does not start on that: it is undone");
     undo();

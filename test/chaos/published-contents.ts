@@ -5,7 +5,7 @@ import { taskKey } from "../../src/ids.ts";
 import type { Observation } from "../../src/sim/history/observation.ts";
 import type { Event } from "../../src/state/event.ts";
 import { refOf } from "../../src/state/task-rows.ts";
-import type { PublishedBatch } from "./committed-line.ts";
+import type { PublishedBatch } from "./committed-log.ts";
 
 export function withContents(
   publishedByIdx: ReadonlyMap<number, PublishedBatch>,

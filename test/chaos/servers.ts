@@ -11,13 +11,13 @@ import { type RunningNatsServer, startNatsServer } from "../support/nats-server.
 import type { Reaper } from "./reaper.ts";
 import { type Mounting, SmallDisk } from "./small-disk.ts";
 
-export interface ServerLife extends RunningNatsServer {
+export interface ServerMember extends RunningNatsServer {
   /** The server's own name: `s1`. */
   readonly name: string;
 }
 
 export interface Servers {
-  readonly members: readonly ServerLife[];
+  readonly members: readonly ServerMember[];
   readonly urls: readonly string[];
   /** The disk of a single server's store, if a small disk was requested. */
   readonly mounting: Mounting | undefined;
@@ -45,7 +45,7 @@ export async function startServers(
   const clientPorts = ports.slice(0, count);
   const routePorts = ports.slice(count);
   const members = await Promise.all(
-    clientPorts.map(async (port, place): Promise<ServerLife> => {
+    clientPorts.map(async (port, place): Promise<ServerMember> => {
       const name = `s${place + 1}`;
       const extraConfig = count === 1 ? "" : clusterConfig(name, routePorts[place] ?? 0, routePorts);
       const storeDir = join(folder, name);

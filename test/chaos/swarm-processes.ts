@@ -143,7 +143,7 @@ export class SwarmProcesses {
     this.agents = named("agent", plan.agents).map((name) => this.#node(name, "agent-main", 0));
     const share = plan.ratePerSecond / Math.max(1, plan.clients);
     this.clients = named("client", plan.clients).map((name) => this.#node(name, "client-main", share));
-    transport.subscribe(subjectsOf(swarmId(plan.swarm)).coordinator, ({ data }) => this.#beat(data));
+    transport.subscribe(subjectsOf(swarmId(plan.swarm)).coordinator, ({ data }) => this.#heartbeat(data));
   }
 
   get all(): readonly Member[] {
@@ -250,9 +250,9 @@ export class SwarmProcesses {
     if (report.type === "counts") this.#countsByClient.set(name, report);
   }
 
-  #beat(bytes: Uint8Array): void {
-    const beat = decode(bytes, coordinatorHeartbeatSchema);
-    if (!beat.ok || !beat.value.leading || beat.value.term < (this.#leader?.term ?? 0)) return;
-    this.#leader = { id: beat.value.id, term: beat.value.term, heardMs: monotonicMs() };
+  #heartbeat(bytes: Uint8Array): void {
+    const heartbeat = decode(bytes, coordinatorHeartbeatSchema);
+    if (!heartbeat.ok || !heartbeat.value.leading || heartbeat.value.term < (this.#leader?.term ?? 0)) return;
+    this.#leader = { id: heartbeat.value.id, term: heartbeat.value.term, heardMs: monotonicMs() };
   }
 }

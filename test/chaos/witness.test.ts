@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { UnreachableError } from "../../src/errors.ts";
 import { readEach } from "./witness.ts";
 
-it("reads what stands around a record at which the server ends, and leaves holes out", async () => {
+it("reads what stands around a record at which the server ends, and leaves gaps out", async () => {
   let isRunning = true;
   const read = async (seq: number) => {
     if (!isRunning) throw new Error("nobody started the server again");

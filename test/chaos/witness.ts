@@ -10,11 +10,11 @@ import { openNatsJournal } from "../../src/journal/nats.ts";
 import { type Batch, decodeRecord, hashOf, type Opened } from "../../src/journal/records.ts";
 import { emptyTail } from "../../src/journal/replay.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
-import type { LineRecord } from "../../src/sim/history/committed-log.ts";
+import type { LogRecord } from "../../src/sim/history/committed-log.ts";
 import type { Reading } from "../../src/sim/history/observation.ts";
 import type { Event } from "../../src/state/event.ts";
 import type { Subscription, Transport } from "../../src/transport/transport.ts";
-import type { PublishedBatch } from "./committed-line.ts";
+import type { PublishedBatch } from "./committed-log.ts";
 import { monotonicMs } from "./monotonic.ts";
 
 const PAUSE_MS = 500;
@@ -22,7 +22,7 @@ const PAUSE_MS = 500;
 /** Interval of searches for new segments; records of known segments arrive at once. */
 const LOOK_MS = 1_000;
 
-interface Seen extends LineRecord {
+interface Seen extends LogRecord {
   readonly segment: number;
   readonly seenMs: number;
   readonly hash: string;
@@ -188,7 +188,7 @@ export async function readLog(
   urls: readonly string[],
   swarm: string,
   revive: () => Promise<void>,
-): Promise<LineRecord[]> {
+): Promise<LogRecord[]> {
   const opened = () => openJournal(urls, swarm, new AbortController().signal);
   let journal = await opened();
   const reopen = async () => {
@@ -197,7 +197,7 @@ export async function readLog(
     journal = await opened();
   };
   try {
-    const records: LineRecord[] = [];
+    const records: LogRecord[] = [];
     for (const number of await journal.list())
       records.push(...(await readSegment(() => journal.segment(number), reopen)));
     return records;
@@ -206,7 +206,7 @@ export async function readLog(
   }
 }
 
-async function readSegment(segment: () => Segment, reopen: () => Promise<void>): Promise<LineRecord[]> {
+async function readSegment(segment: () => Segment, reopen: () => Promise<void>): Promise<LogRecord[]> {
   const last = (await segment().end())?.position ?? 0;
   return await collect(segment().replay(1)).catch(async (error: unknown) => {
     if (error instanceof UnreachableError) await reopen();

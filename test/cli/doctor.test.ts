@@ -222,8 +222,8 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
         return coordinator;
       };
       try {
-        const deaf = await start("c1", new MemoryHub({ clock: systemClock }).connect());
-        await deaf.whenLeading();
+        const unreachable = await start("c1", new MemoryHub({ clock: systemClock }).connect());
+        await unreachable.whenLeading();
         await start("c2", await connectNats({ urls: [server.url], name: "c2" }));
         const { code, of, advice } = await doctor(server.url);
         expect(code).toBe(3);

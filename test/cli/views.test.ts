@@ -50,7 +50,7 @@ const aStatus = (agents: StatusResponse["agents"]) =>
     at: 0,
     tasks: {},
     metrics: noMetrics,
-    journal: { durability: "file", sentence: "", bytes: 0, deadRecords: 0 },
+    journal: { durability: "file", sentence: "", bytes: 0 },
     agents,
     queues: [],
     projects: [],

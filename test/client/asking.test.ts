@@ -73,18 +73,18 @@ describe("a command", () => {
   it("without an answer is repeated at once when a new leader begins", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
-    leader.beat();
+    leader.heartbeat();
     await settled();
     leader.script = () => "silence"; // stopped, and still subscribed
     const drained = watch(swarm.drain("a1"));
     const status = watch(swarm.status());
     await clock.advance(500);
-    leader.beat();
+    leader.heartbeat();
     await clock.advance(limits.askBackoffMs);
     expect(leader.of("drain"), "the one that was asked leads on").toHaveLength(1);
     leader.script = ({ verb }) => (verb === "drain" ? ok : "silence");
     leader.term = 2;
-    leader.beat();
+    leader.heartbeat();
     await clock.advance(limits.askBackoffMs);
     expect(drained.state).toBe("fulfilled");
     expect(leader.of("drain")[1]).toEqual(leader.of("drain")[0]);

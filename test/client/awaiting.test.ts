@@ -194,7 +194,7 @@ describe("a lost notification", () => {
     for (const { id } of handles) leader.end(id, {}, { notifies: false });
     leader.stop();
     leader.term = 2;
-    leader.beat();
+    leader.heartbeat();
     await clock.advance(300);
     expect(results.map(({ state }) => state)).toEqual(["pending", "pending"]);
     leader.start();
@@ -205,7 +205,7 @@ describe("a lost notification", () => {
   it("of a stopped leader is requested as soon as a new leader leads", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
-    leader.beat();
+    leader.heartbeat();
     await settled();
     const { id } = await swarm.submit(aTask());
     leader.script = ({ verb }) => (verb === "await" ? "silence" : undefined);
@@ -214,7 +214,7 @@ describe("a lost notification", () => {
     leader.end(id, {}, { notifies: false });
     leader.script = () => undefined;
     leader.term = 2;
-    leader.beat();
+    leader.heartbeat();
     await clock.advance(limits.askBackoffMs);
     expect(result.state).toBe("fulfilled");
   });
@@ -223,12 +223,12 @@ describe("a lost notification", () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
     const result = watch((await swarm.submit(aTask({ id: "t1" }))).result());
-    leader.beat({ id: "forger", term: Number.MAX_SAFE_INTEGER });
+    leader.heartbeat({ id: "forger", term: Number.MAX_SAFE_INTEGER });
     await clock.advance(limits.termDoubtedMs + limits.awaitRefreshMs + limits.askBackoffMsMax);
     const asked = leader.of("await").length;
     expect(asked).toBeGreaterThan(10);
     for (let second = 0; second < 30; second += 1) {
-      leader.beat({ id: "forger", term: Number.MAX_SAFE_INTEGER - second });
+      leader.heartbeat({ id: "forger", term: Number.MAX_SAFE_INTEGER - second });
       await clock.advance(1_000);
     }
     const sweeps = 30_000 / limits.awaitRefreshMs;
@@ -279,7 +279,7 @@ describe("loss", () => {
     leader.tasks.delete(lost.id);
     leader.term = 2;
     leader.idx = 9;
-    leader.beat();
+    leader.heartbeat();
     await clock.advance(100);
     expect(results[0]?.error).toBeInstanceOf(LossError);
     expect(results[0]?.error).toMatchObject({
@@ -374,17 +374,17 @@ describe("loss", () => {
     const first = { term: 1, idx: 1, opened: "first" };
     for (let submitted = 0; submitted < 5; submitted += 1) await swarm.submit(aTask());
     const known = { term: 1, idx: leader.idx };
-    leader.beat({ termStarts: [first] });
+    leader.heartbeat({ termStarts: [first] });
     await settled();
     leader.term = start.term;
     leader.idx = 100;
     await swarm.submit(aTask());
     await settled();
     expect(losses).toEqual([]);
-    leader.beat({ termStarts: start.term === 1 ? [start] : [first, start] });
+    leader.heartbeat({ termStarts: start.term === 1 ? [start] : [first, start] });
     await settled();
     expect(losses).toMatchObject([{ known: start.term === 1 ? { term: 1 } : known, found: start }]);
-    leader.beat({ termStarts: [start] });
+    leader.heartbeat({ termStarts: [start] });
     await settled();
     expect(losses).toHaveLength(1);
   });

@@ -341,13 +341,13 @@ describe("news", () => {
     const seen: number[] = [];
     fixture.swarm.events({ from: "start", follow: true }).subscribe(({ idx }) => seen.push(idx));
     await settled();
-    fixture.leader.beat({ idx: Number.MAX_SAFE_INTEGER });
+    fixture.leader.heartbeat({ idx: Number.MAX_SAFE_INTEGER });
     await fixture.clock.advance(limits.askTimeoutMs + 3 * limits.askBackoffMsMax);
     const asked = fixture.leader.of("query.journal").length;
     await fixture.clock.advance(10 * limits.journalPollMs);
     expect(fixture.leader.of("query.journal").length - asked).toBeLessThanOrEqual(10);
     journal.push(aBatch(4));
-    fixture.leader.beat({ idx: 4 });
+    fixture.leader.heartbeat({ idx: 4 });
     await settled();
     expect(seen).toEqual(upTo(4));
     await fixture.swarm.close();

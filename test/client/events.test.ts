@@ -176,9 +176,9 @@ describe("reading", () => {
     await swarm.submit({ id: "t2", kind: "count", project: "p2" });
     await agent.complete(await agent.assignment());
     await agent.complete(await agent.assignment());
-    const lives = ["TaskSubmitted", "TaskAssigned", "TaskCompleted"];
-    expect(types(await collect(swarm.events({ task: "t1" })))).toEqual(lives);
-    expect(types(await collect(swarm.events({ project: "p2" })))).toEqual(lives);
+    const ofTask = ["TaskSubmitted", "TaskAssigned", "TaskCompleted"];
+    expect(types(await collect(swarm.events({ task: "t1" })))).toEqual(ofTask);
+    expect(types(await collect(swarm.events({ project: "p2" })))).toEqual(ofTask);
     const ofAgent = await collect(swarm.events({ agent: "a1", types: ["TaskAssigned", "TaskCompleted"] }));
     expect(types(ofAgent)).toEqual(
       ["TaskAssigned", "TaskAssigned", "TaskCompleted", "TaskCompleted"].sort(byFirst(ofAgent)),
@@ -273,9 +273,9 @@ describe("following", () => {
 
   it("works without pushes, with a delay", async () => {
     const clock = new ManualClock();
-    const deaf = await connect({ swarm: "test", transport: withoutPushes(test.hub.connect()), clock });
+    const unreachable = await connect({ swarm: "test", transport: withoutPushes(test.hub.connect()), clock });
     const following = watch(
-      collectUntil(deaf.events({ from: "start", follow: true }), "TaskCancelled", "t1"),
+      collectUntil(unreachable.events({ from: "start", follow: true }), "TaskCancelled", "t1"),
     );
     await settled();
     await swarm.submit({ id: "t1", kind: "count" });
@@ -284,7 +284,7 @@ describe("following", () => {
     expect(following.state).toBe("pending");
     await clock.advance(10_000);
     expect(following.state).toBe("fulfilled");
-    await deaf.close();
+    await unreachable.close();
   });
 
   it("by several readers at once gives the same to each", async () => {

@@ -55,9 +55,9 @@ export class FakeLeader {
     this.#subscriptions = [];
   }
 
-  beat(more: Partial<CoordinatorHeartbeat> = {}): void {
-    const beat = { id: "fake", term: this.term, idx: this.idx, leading: true, ...more };
-    this.#transport.publish(this.#subjects.coordinator, encode(beat));
+  heartbeat(more: Partial<CoordinatorHeartbeat> = {}): void {
+    const heartbeat = { id: "fake", term: this.term, idx: this.idx, leading: true, ...more };
+    this.#transport.publish(this.#subjects.coordinator, encode(heartbeat));
   }
 
   end(task: string, outcome: Partial<Outcome> = {}, options: { readonly notifies?: boolean } = {}): void {

@@ -172,12 +172,12 @@ describe("retrying", () => {
     leader.script = () => "silence"; // stopped or cut off, and still subscribed
     const submitted = watch(swarm.submit(aTask()));
     await settled();
-    leader.beat();
+    leader.heartbeat();
     await settled();
     expect(leader.of("submit")).toHaveLength(1);
     leader.script = () => undefined;
     leader.term = 2;
-    leader.beat();
+    leader.heartbeat();
     await settled();
     expect(leader.of("submit")).toHaveLength(2);
     expect(submitted).toMatchObject({ state: "fulfilled" });
@@ -189,15 +189,15 @@ describe("retrying", () => {
     leader.script = () => "silence";
     const submitted = watch(swarm.submit(aTask()));
     await settled();
-    leader.beat({ leading: false });
+    leader.heartbeat({ leading: false });
     await settled();
     expect(leader.of("submit")).toHaveLength(1);
     leader.term = 2;
-    leader.beat({ leading: false }); // has read the journal, and does not lead yet
+    leader.heartbeat({ leading: false }); // has read the journal, and does not lead yet
     await settled();
     expect(leader.of("submit")).toHaveLength(1);
     leader.script = () => undefined;
-    leader.beat();
+    leader.heartbeat();
     await settled();
     expect(leader.of("submit")).toHaveLength(2);
     expect(submitted).toMatchObject({ state: "fulfilled" });
@@ -211,7 +211,7 @@ describe("retrying", () => {
     await settled();
     leader.script = () => undefined;
     leader.term = 2;
-    leader.beat({ began: true });
+    leader.heartbeat({ began: true });
     await settled();
     expect(leader.of("submit")).toHaveLength(2);
     expect(submitted).toMatchObject({ state: "fulfilled" });
@@ -220,7 +220,7 @@ describe("retrying", () => {
   it("asks a new leader at once everything that waited for a leader", async () => {
     const { swarm, leader, clock } = await aClient();
     leader.start();
-    leader.beat();
+    leader.heartbeat();
     await settled();
     leader.stop();
     const submitted = watch(swarm.submit(aTask()));
@@ -228,7 +228,7 @@ describe("retrying", () => {
     await clock.advance(3 * limits.askBackoffMsMax);
     expect([submitted.state, cancelled.state]).toEqual(["pending", "pending"]);
     leader.start(2);
-    leader.beat();
+    leader.heartbeat();
     await settled();
     expect(submitted.state).toBe("fulfilled");
     expect(cancelled.state).not.toBe("pending"); // answered, whatever the fake leader's answer

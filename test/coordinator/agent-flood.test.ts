@@ -39,7 +39,7 @@ async function reporter(id: string, task: object, capacity = 1): Promise<Reporte
   const heard = swarm.client.listen<ProgressPush>(progressSubject(`_INBOX.${id}`));
   await swarm.client.submit([{ id: `t-${id}`, kind: id, ...task }], { notify: `_INBOX.${id}` });
   const assignment = await agent.assignment();
-  await agent.beat([{ task: assignment.task, attempt: 1 }], 1);
+  await agent.heartbeat([{ task: assignment.task, attempt: 1 }], 1);
   return { agent, assignment, heard };
 }
 
@@ -77,7 +77,7 @@ it("takes nothing from another agent, whose reports all arrive and keep its task
     for (let n = 0; n < FLOOD_PER_SECOND; n += 1) report(flooding, n / FLOOD_PER_SECOND);
     report(other, second / 10);
     await Promise.all(
-      [flooding, other].map(({ agent, assignment: { task } }) => agent.beat([{ task, attempt: 1 }], 1)),
+      [flooding, other].map(({ agent, assignment: { task } }) => agent.heartbeat([{ task, attempt: 1 }], 1)),
     );
   });
   expect(other.heard.all.map(({ fraction }) => fraction)).toEqual([

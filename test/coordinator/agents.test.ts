@@ -61,8 +61,8 @@ describe("joining", () => {
     Object.assign(agent.joinMessage, { held: [...held("t1"), { task: "other", attempt: 3 }], seen: 1 });
     expect(await agent.join()).toMatchObject({ resumed: true, unknown: [{ task: "other", attempt: 3 }] });
     expect([await task("t1"), await task("t2")]).toMatchObject([{ state: "running" }, { state: "assigned" }]);
-    await agent.beat(held("t1"), 1);
-    await agent.beat(held("t1"), 1);
+    await agent.heartbeat(held("t1"), 1);
+    await agent.heartbeat(held("t1"), 1);
     expect(await agent.assignment()).toMatchObject({ task: "t2", number: 2 });
   });
 
@@ -82,7 +82,7 @@ describe("joining", () => {
     const old = await swarm.agent("a1");
     await swarm.agent("a1", { incarnation: "a1-2" });
     await old.push("fenced");
-    void old.beat([], 0);
+    void old.heartbeat([], 0);
     expect(await old.push("fenced")).toMatchObject({ incarnation: "a1-1", term: 1 });
   });
 
@@ -97,11 +97,11 @@ describe("joining", () => {
   });
 
   it.each([
-    ["beats", (old: WireAgent) => void old.beat([], 0)],
+    ["sends a heartbeat", (old: WireAgent) => void old.heartbeat([], 0)],
     ["leaves", (old: WireAgent) => old.ask(subjects.agent("_", "a1", "leave"), { incarnation: "a1-1" })],
     ["joins", (old: WireAgent) => old.join()],
     ["reports", (old: WireAgent) => old.complete({ task: "t1", attempt: 1, token: "1.1" } as Assignment)],
-  ])("once fenced, a life that %s shows that two processes use the id", async (_, speak) => {
+  ])("once fenced, a session that %s shows that two processes use the id", async (_, speak) => {
     const old = await swarm.agent("a1");
     await swarm.agent("a1", { incarnation: "a1-2" });
     await clock.advance(1_000);
@@ -133,7 +133,7 @@ describe("joining", () => {
     const joining = subjects.agent("_", "a1", "join");
     expect(await agent.ask(joining, join)).toMatchObject(refused);
     expect(await agent.ask(joining, { ...join, after: "a1-0" })).toMatchObject(refused);
-    expect(await agent.beat([], 0)).toMatchObject({ renewed: true });
+    expect(await agent.heartbeat([], 0)).toMatchObject({ renewed: true });
     expect(await agent.ask(joining, { ...join, after: "a1-1" })).toMatchObject({ ok: true });
     expect(await agent.push("fenced")).toMatchObject({ incarnation: "a1-1" });
   });
@@ -159,7 +159,7 @@ describe("silence", () => {
     await silent.assignment();
     for (let second = 0; second < limits.agentLostMs / 1_000; second += 1) {
       await clock.advance(1_000);
-      await other.beat([], 0);
+      await other.heartbeat([], 0);
     }
     expect(await task("t1")).toMatchObject({ state: "assigned", attempts: 1 });
     await clock.advance(2 * limits.pulseMs);
@@ -169,12 +169,12 @@ describe("silence", () => {
       { status: "offline" },
       { status: "ready" },
     ]);
-    void silent.beat([], 1);
+    void silent.heartbeat([], 1);
     expect(await silent.push("rejoin")).toMatchObject({ incarnation: "a1-1" });
   });
 
   it.each([
-    ["a heartbeat", (agent: WireAgent) => agent.beat(held("t1"), 1)],
+    ["a heartbeat", (agent: WireAgent) => agent.heartbeat(held("t1"), 1)],
     [
       "a result",
       (agent: WireAgent) => agent.report({ task: "x", attempt: 1, token: "1.1" } as never, "failed"),
@@ -240,14 +240,14 @@ describe("a heartbeat", () => {
     await swarm.submit("t1");
     await agent.assignment();
     expect(await task("t1")).toMatchObject({ state: "assigned" });
-    expect(await agent.beat(held("t1"), 1)).toEqual({ term: 1, renewed: true });
+    expect(await agent.heartbeat(held("t1"), 1)).toEqual({ term: 1, renewed: true });
     expect(await task("t1")).toMatchObject({ state: "running" });
   });
 
   it("that changes nothing is answered without a batch", async () => {
     const agent = await swarm.agent("a1");
     const before = recordCount(swarm.store);
-    await agent.beat([], 0);
+    await agent.heartbeat([], 0);
     expect(recordCount(swarm.store)).toBe(before);
   });
 
@@ -255,14 +255,14 @@ describe("a heartbeat", () => {
     const agent = await swarm.agent("a1");
     await swarm.submit("t1");
     await agent.assignment();
-    await agent.beat([], 1);
+    await agent.heartbeat([], 1);
     expect(await agent.assignment()).toMatchObject({ task: "t1", attempt: 2, number: 2 });
   });
 
   it("with an attempt that is not the agent's has it stopped, each time", async () => {
     const agent = await swarm.agent("a1");
-    for (let beat = 0; beat < 2; beat += 1) {
-      await agent.beat(held("t9"), 0);
+    for (let heartbeat = 0; heartbeat < 2; heartbeat += 1) {
+      await agent.heartbeat(held("t9"), 0);
       expect(await agent.push("revoke")).toMatchObject({ attempts: held("t9") });
     }
   });
@@ -273,10 +273,10 @@ describe("a heartbeat", () => {
     await agent.assignment();
     await swarm.client.ask(subjects.project("default", "cancel"), { tasks: [{ task: "t1", round: 1 }] });
     await agent.push("revoke");
-    await agent.beat(held("t1"), 1);
+    await agent.heartbeat(held("t1"), 1);
     expect(await agent.push("revoke")).toMatchObject({ attempts: held("t1") });
     expect(await statusOf("a1")).toMatchObject({ inFlight: 1 });
-    await agent.beat([], 1);
+    await agent.heartbeat([], 1);
     expect(await agent.assignment()).toMatchObject({ task: "t2" });
   });
 
@@ -284,15 +284,15 @@ describe("a heartbeat", () => {
     const agent = await swarm.agent("a1");
     await swarm.submit("t1", "t2");
     await assignments(agent, 2);
-    await agent.beat([], 0);
+    await agent.heartbeat([], 0);
     expect(await pushesOf(agent)).toEqual(["assign"]);
-    await agent.beat([], 0);
+    await agent.heartbeat([], 0);
     expect(await assignments(agent, 2)).toMatchObject([
       { task: "t1", number: 1 },
       { task: "t2", number: 2 },
     ]);
     expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
-    await agent.beat([], 0);
+    await agent.heartbeat([], 0);
     expect(await statusOf("a1")).toMatchObject({ unresponsive: true });
     await swarm.submit("t3");
     expect(await swarm.client.explain("t3")).toMatchObject({
@@ -302,9 +302,9 @@ describe("a heartbeat", () => {
         agents: [{ agent: "a1", standing: "unresponsive" }],
       },
     });
-    await agent.beat(held("t1"), 1);
+    await agent.heartbeat(held("t1"), 1);
     expect(await statusOf("a1")).toMatchObject({ unresponsive: true });
-    await agent.beat(held("t1", "t2"), 2);
+    await agent.heartbeat(held("t1", "t2"), 2);
     expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
     expect(await task("t3")).toMatchObject({ state: "assigned" });
   });
@@ -314,11 +314,11 @@ describe("a heartbeat", () => {
     await swarm.submit("t1");
     await assignments(agent, 1);
     await clock.advance(limits.heartbeatMs);
-    await agent.beat([], 0);
+    await agent.heartbeat([], 0);
     expect(await agent.assignment()).toMatchObject({ task: "t1", number: 1, attempt: 1 });
     expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
     await clock.advance(limits.heartbeatMs);
-    await agent.beat([], 0);
+    await agent.heartbeat([], 0);
     expect(await agent.assignment()).toMatchObject({ task: "t1", number: 1, attempt: 1 });
     expect(await statusOf("a1")).toMatchObject({ unresponsive: true });
   });
@@ -329,7 +329,7 @@ describe("a heartbeat", () => {
       await swarm.submit(`t${seen + 1}`);
       await assignments(agent, 1);
       await clock.advance(limits.heartbeatMs);
-      await agent.beat(held(...Array.from({ length: seen }, (_, at) => `t${at + 1}`)), seen);
+      await agent.heartbeat(held(...Array.from({ length: seen }, (_, at) => `t${at + 1}`)), seen);
       expect(await agent.assignment()).toMatchObject({ number: seen + 1 });
       expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
     }
@@ -339,11 +339,11 @@ describe("a heartbeat", () => {
     const agent = await swarm.agent("a1");
     await swarm.submit("t1");
     await assignments(agent, 1);
-    await agent.beat(held("t1"), 1);
+    await agent.heartbeat(held("t1"), 1);
     await swarm.submit("t2");
     for (let second = 0; second < 60; second += 1) {
       await clock.advance(limits.heartbeatMs);
-      await agent.beat(held("t1"), 1);
+      await agent.heartbeat(held("t1"), 1);
     }
     expect(await statusOf("a1")).toMatchObject({ unresponsive: true, inFlight: 2 });
     expect([await task("t1"), await task("t2")]).toMatchObject([
@@ -351,7 +351,7 @@ describe("a heartbeat", () => {
       { state: "assigned", attempts: 1 },
     ]);
     expect((await pushesOf(agent)).filter((type) => type === "assign").length).toBeGreaterThan(55);
-    await agent.beat(held("t1", "t2"), 2);
+    await agent.heartbeat(held("t1", "t2"), 2);
     expect(await statusOf("a1")).toMatchObject({ unresponsive: false });
     await swarm.submit("t3");
     expect(await task("t3")).toMatchObject({ state: "assigned" });
@@ -360,10 +360,10 @@ describe("a heartbeat", () => {
   it("right after an assignment was sent is no sign that it was lost", async () => {
     const agent = await swarm.agent("a1");
     await swarm.submit("t1");
-    await agent.beat([], 0);
+    await agent.heartbeat([], 0);
     await swarm.submit("t2");
-    await agent.beat(held("t1"), 1);
-    await agent.beat(held("t1", "t2"), 2);
+    await agent.heartbeat(held("t1"), 1);
+    await agent.heartbeat(held("t1", "t2"), 2);
     expect(await pushesOf(agent)).toEqual(["assign", "assign"]);
   });
 
@@ -405,7 +405,7 @@ describe("draining and leaving", () => {
 
   it("of its own accord is said by the heartbeat", async () => {
     const agent = await swarm.agent("a1");
-    await agent.beat([], 0, { draining: true });
+    await agent.heartbeat([], 0, { draining: true });
     expect(await statusOf("a1")).toMatchObject({ draining: true });
   });
 
@@ -512,17 +512,17 @@ describe("a result an hour late", () => {
     const slow = await swarm.agent("a1");
     await swarm.client.submit([{ id: "t1", kind: "count", timeoutMs: 24 * 3_600_000 }]);
     const late = await slow.assignment();
-    await slow.beat(held("t1"), 1);
+    await slow.heartbeat(held("t1"), 1);
     const quick = await swarm.agent("a2");
     const assignment = await passTime(quick, limits.agentLostMs + 1_000).then(() => quick.assignment());
     return { slow, quick, late, assignment };
   }
 
-  /** Time in which one agent beats and the others are silent. */
-  async function passTime(beating: WireAgent, ms: number, seen = 0) {
+  /** Time in which one agent sends heartbeats and the other agents are silent. */
+  async function passTime(sender: WireAgent, ms: number, seen = 0) {
     for (let passed = 0; passed < ms; passed += 2_000) {
       await clock.advance(2_000);
-      await beating.beat(seen === 0 ? [] : [{ task: "t1", attempt: 2 }], seen);
+      await sender.heartbeat(seen === 0 ? [] : [{ task: "t1", attempt: 2 }], seen);
     }
   }
 
@@ -570,8 +570,8 @@ describe("an agent that fails where other agents succeed", () => {
     for (let waitedMs = 0; waitedMs < limits.suspendMs + limits.pulseMs; waitedMs += limits.pulseMs) {
       await clock.advance(limits.pulseMs);
       await Promise.all([
-        good.beat(held("t1"), limits.suspendAttemptsMin + 1),
-        bad.beat([], limits.suspendAttemptsMin),
+        good.heartbeat(held("t1"), limits.suspendAttemptsMin + 1),
+        bad.heartbeat([], limits.suspendAttemptsMin),
       ]);
     }
     expect(await bad.assignment()).toMatchObject({ task: "t2" });

@@ -30,11 +30,11 @@ const state = async (task: string) => (await swarm.client.task(task)).state;
 
 /** An agent that sends a heartbeat each second of the clock. */
 function keepAlive(agent: WireAgent, seen = 0): void {
-  const beat = () => {
-    void agent.beat([], seen);
-    clock.after(limits.heartbeatMs, beat);
+  const heartbeat = () => {
+    void agent.heartbeat([], seen);
+    clock.after(limits.heartbeatMs, heartbeat);
   };
-  beat();
+  heartbeat();
 }
 
 describe("an attempt", () => {
@@ -73,7 +73,7 @@ describe("an attempt", () => {
       await agent.report(await agent.assignment(), "infrastructure", { error: "quota" });
       expect(await state("t1")).toBe("delayed");
       while ((await state("t1")) === "delayed") {
-        await agent.beat([], refusals + 1);
+        await agent.heartbeat([], refusals + 1);
         await clock.advance(limits.heartbeatMs);
       }
     }
@@ -120,7 +120,7 @@ describe("an attempt", () => {
     await submit({ id: "t1" });
     await agent.assignment();
     for (let second = 0; second < 60; second += 1) {
-      await agent.beat([{ task: "t1", attempt: 1 }], 1);
+      await agent.heartbeat([{ task: "t1", attempt: 1 }], 1);
       await clock.advance(1_000);
     }
     expect(await state("t1")).toBe("running");
@@ -131,7 +131,7 @@ describe("a stall limit", () => {
   const held = [{ task: "t1", attempt: 1 }];
   const seconds = async (agent: WireAgent, count: number) => {
     for (let second = 0; second < count; second += 1) {
-      await agent.beat(held, 1);
+      await agent.heartbeat(held, 1);
       await clock.advance(1_000);
     }
   };
@@ -190,7 +190,7 @@ describe("a stall limit", () => {
     const next = { task: "next", attempt: 1 };
     const pass = async (held: (typeof next)[], ms: number) => {
       for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
-        await agent.beat(held, 2);
+        await agent.heartbeat(held, 2);
         await clock.advance(1_000);
       }
     };
@@ -209,7 +209,7 @@ describe("a stall limit", () => {
     await agent.assignment();
     const pass = async (waits: { waiting?: true }, ms: number) => {
       for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
-        await agent.beat([{ task: "t1", attempt: 1, ...waits }], 1);
+        await agent.heartbeat([{ task: "t1", attempt: 1, ...waits }], 1);
         await clock.advance(1_000);
       }
     };
@@ -227,7 +227,7 @@ describe("a stall limit", () => {
     const waits = { task: "t1", attempt: 1, waiting: true };
     const pass = async (ms: number) => {
       for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
-        await agent.beat([waits], 1);
+        await agent.heartbeat([waits], 1);
         await clock.advance(1_000);
       }
     };

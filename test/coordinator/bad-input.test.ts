@@ -33,13 +33,13 @@ afterEach(() => swarm.stop());
 async function snapshot(): Promise<unknown> {
   const { agents, counters: _, journal: __, observed, ...rest } = await swarm.client.status();
   const { timings: _____, ...seen } = observed; // every query takes a turn
-  const lives = agents.map(
+  const agentSessions = agents.map(
     ({ silentMs: ___, reported: ____, ...each }: { silentMs: number; reported: object }) => each,
   );
   return {
     rest,
     seen,
-    lives,
+    agentSessions,
     journal: recordCount(swarm.store),
     state: fingerprint(swarm.watched.settled().state),
   };
@@ -54,7 +54,7 @@ const result = (report: object) => ({
   results: [{ project: "default", task: "t1", attempt: 1, token: "1.1", outcome: "completed", ...report }],
 });
 const joined = (more: object) => ({ incarnation: "a1-1", kinds: ["count"], maxConcurrent: 4, ...more });
-const beat = (more: object) => ({
+const heartbeat = (more: object) => ({
   incarnation: "a1-1",
   status: "busy",
   inFlight: 1,
@@ -101,7 +101,7 @@ const refused: readonly (readonly [
   ["another type", on.submit, null, undefined],
   ["an array for an object", on.join, [], undefined],
   ["a later version", on.submit, { v: 2, ...submitted({}) }, "v"],
-  ["a version that is no number", on.heartbeat, { v: "1", ...beat({}) }, "v"],
+  ["a version that is no number", on.heartbeat, { v: "1", ...heartbeat({}) }, "v"],
   ["ten thousand arrays in each other", on.submit, nested(10_000), undefined],
   [
     "the same in a field nobody reads",
@@ -173,10 +173,10 @@ const refused: readonly (readonly [
     joined({ held: [{ task: "t1", attempt: 1 }] }),
     "held[0].project",
   ],
-  ["a status that is none", on.heartbeat, beat({ status: "fine" }), "status"],
-  ["a heartbeat that has seen −1", on.heartbeat, beat({ seen: -1 }), "seen"],
-  ["a heartbeat without held attempts", on.heartbeat, beat({ held: undefined }), "held"],
-  ["a rate above 1", on.heartbeat, beat({ successRate: 1.01 }), "successRate"],
+  ["a status that is none", on.heartbeat, heartbeat({ status: "fine" }), "status"],
+  ["a heartbeat that has seen −1", on.heartbeat, heartbeat({ seen: -1 }), "seen"],
+  ["a heartbeat without held attempts", on.heartbeat, heartbeat({ held: undefined }), "held"],
+  ["a rate above 1", on.heartbeat, heartbeat({ successRate: 1.01 }), "successRate"],
   [
     "progress beyond the end",
     on.progress,
@@ -520,10 +520,10 @@ describe("dropped and counted", () => {
 
   it("a message without need of an answer that does not parse", async () => {
     const before = await snapshot();
-    await send(on.heartbeat, beat({ seen: "all" }));
+    await send(on.heartbeat, heartbeat({ seen: "all" }));
     await send(on.progress, { incarnation: "a1-1", project: "default", task: "t1", attempt: "first" });
     await send(on.progress, { incarnation: "a1-1", project: "default", task: "nothing", attempt: 1 });
-    await send(subjects.agent("_", "a*", "heartbeat"), beat({}));
+    await send(subjects.agent("_", "a*", "heartbeat"), heartbeat({}));
     expect(await counters()).toMatchObject({ "invalid-publish": 4 });
     expect(await snapshot()).toEqual(before);
   });
@@ -560,7 +560,7 @@ describe("dropped and counted", () => {
       [on.await, { tasks: ["t1"], notify: "_INBOX.me" }],
       [on.join, joined({ incarnation: "a1-2" })],
       [on.leave, { incarnation: "a1-1" }],
-      [on.heartbeat, beat({ seen: 0, held: [] })],
+      [on.heartbeat, heartbeat({ seen: 0, held: [] })],
       [on.result, result({})],
       [on.drain, { agent: "a1" }],
       [on.status, {}],

@@ -130,10 +130,10 @@ describe("a leader that cannot show a fresh append", () => {
     void swarm.client.submit([{ id: "t1", kind: "count" }]);
     await clock.advance(leaseMs + 1);
     await said();
-    const beat = agent.beat([], 0);
+    const heartbeat = agent.heartbeat([], 0);
     expect(await said()).toEqual([]);
     held.release();
-    expect(await beat).toMatchObject({ renewed: true });
+    expect(await heartbeat).toMatchObject({ renewed: true });
   });
 
   it("answers no question along with a batch that was sent before another could be elected", async () => {

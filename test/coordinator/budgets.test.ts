@@ -209,7 +209,7 @@ describe("the planner", () => {
     for (let passed = 0; passed < passMs; passed += budgetStepMs) {
       expect((await swarm.client.task("two")).state).toBe("queued");
       await clock.advance(budgetStepMs);
-      await agent.beat([], 1);
+      await agent.heartbeat([], 1);
     }
     expect((await agent.assignment()).task).toBe("two");
     expect(await shownBudget()).toMatchObject({ spent: 0, reserved: 600 });

@@ -13,7 +13,7 @@ beforeEach(async () => {
   return () => swarm.stop();
 });
 
-const beat = (agent: string, more: object = {}) => ({
+const heartbeat = (agent: string, more: object = {}) => ({
   agent,
   incarnation: `${agent}-1`,
   status: "ready",
@@ -26,14 +26,14 @@ const speak = (verb: "heartbeat" | "result", message: object) =>
   swarm.client.ask(subjects.agent("_", "conn", verb), message);
 
 it("a heartbeat for several agents renews each that is known, and tells of the others", async () => {
-  const others = [beat("a2"), beat("a3", { incarnation: "a3-0" }), beat("nobody")];
-  expect(await speak("heartbeat", { ...beat("a1"), others })).toEqual({
+  const others = [heartbeat("a2"), heartbeat("a3", { incarnation: "a3-0" }), heartbeat("nobody")];
+  expect(await speak("heartbeat", { ...heartbeat("a1"), others })).toEqual({
     term: 1,
     renewed: true,
     others: [{ renewed: true }, {}, {}],
   });
   expect(await agents[2]?.push("fenced")).toMatchObject({ incarnation: "a3-0" });
-  expect(await speak("heartbeat", { ...beat("nobody"), others: [beat("a1")] })).toEqual({
+  expect(await speak("heartbeat", { ...heartbeat("nobody"), others: [heartbeat("a1")] })).toEqual({
     term: 1,
     others: [{ renewed: true }],
   });
@@ -42,12 +42,12 @@ it("a heartbeat for several agents renews each that is known, and tells of the o
 it("a heartbeat that asks for the starts of terms gets them, for each agent that asks", async () => {
   const asking = { asksTermStarts: true };
   const termStarts = [{ term: 1, idx: 1, opened: expect.any(String) }];
-  expect(await speak("heartbeat", { ...beat("a1"), others: [beat("a2", asking)] })).toEqual({
+  expect(await speak("heartbeat", { ...heartbeat("a1"), others: [heartbeat("a2", asking)] })).toEqual({
     term: 1,
     renewed: true,
     others: [{ renewed: true, termStarts }],
   });
-  expect(await speak("heartbeat", { ...beat("a1"), ...asking })).toEqual({
+  expect(await speak("heartbeat", { ...heartbeat("a1"), ...asking })).toEqual({
     term: 1,
     renewed: true,
     termStarts,
@@ -56,7 +56,7 @@ it("a heartbeat that asks for the starts of terms gets them, for each agent that
 
 it("an agent of another group is neither renewed nor answered through the connection", async () => {
   await swarm.agent("w1", { group: "west" });
-  const answer = await speak("heartbeat", { ...beat("a1"), others: [beat("w1")] });
+  const answer = await speak("heartbeat", { ...heartbeat("a1"), others: [heartbeat("w1")] });
   expect(answer).toEqual({ term: 1, renewed: true, others: [{}] });
   const result = { project: "default", task: "t1", attempt: 1, token: "x", outcome: "completed" };
   const of = (agent: string) => ({ agent, incarnation: `${agent}-1`, results: [result] });
@@ -68,7 +68,7 @@ it("an agent of another group is neither renewed nor answered through the connec
 });
 
 it("assignments of agents that speak on one subject come as one push, and their results go as one message", async () => {
-  await speak("heartbeat", { ...beat("a1"), others: [beat("a2"), beat("a3")] });
+  await speak("heartbeat", { ...heartbeat("a1"), others: [heartbeat("a2"), heartbeat("a3")] });
   const pushes = swarm.client.listen<{
     agent: string;
     incarnation: string;
@@ -107,8 +107,8 @@ it("assignments of agents that speak on one subject come as one push, and their 
 });
 
 it("after a heartbeat of its own, an agent gets its assignments on its own subject again", async () => {
-  await speak("heartbeat", { ...beat("a1"), others: [beat("a2")] });
-  for (const agent of agents.slice(0, 2)) await agent.beat([], 0);
+  await speak("heartbeat", { ...heartbeat("a1"), others: [heartbeat("a2")] });
+  for (const agent of agents.slice(0, 2)) await agent.heartbeat([], 0);
   await swarm.submit("t1");
   await swarm.submit("t2");
   await swarm.submit("t3");
@@ -123,7 +123,9 @@ it("one wrong result is refused alone, and a wrong heartbeat refuses the message
     answers: [{}],
     others: [{ answers: [{ ok: false, code: "WAGGLE_INVALID_MESSAGE" }] }],
   });
-  expect(await speak("heartbeat", { ...beat("a1"), others: [beat("a2", { seen: -1 })] })).toMatchObject({
+  expect(
+    await speak("heartbeat", { ...heartbeat("a1"), others: [heartbeat("a2", { seen: -1 })] }),
+  ).toMatchObject({
     ok: false,
     field: "others[0].seen",
   });

@@ -64,7 +64,7 @@ it("sends them with the agent's next heartbeat where the inbox had no room", asy
   enqueue.mockRestore();
   await clock.advance(limits.pulseMs);
   expect(agent.pushes.all).toEqual([]);
-  await agent.beat([], 0);
+  await agent.heartbeat([], 0);
   expect(await agent.assignment()).toMatchObject({ task: "t1" });
 });
 

@@ -142,7 +142,7 @@ describe("why a task waits", () => {
 
     usage.bytes = 0;
     for (let passed = 0; passed < limits.journalUsageMs; passed += limits.heartbeatMs) {
-      await agent.beat([], 0);
+      await agent.heartbeat([], 0);
       await clock.advance(limits.heartbeatMs);
     }
     expect(await explained("t1")).toMatchObject({ state: "assigned" });

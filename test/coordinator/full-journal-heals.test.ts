@@ -26,7 +26,7 @@ async function loaded(tasks: number, everyEvents: number): Promise<void> {
   for (let task = 0; task < tasks; task += 1) {
     await compacted.work(1, "x".repeat(5_000));
     await agent.complete(await agent.assignment());
-    await agent.beat([], task + 1);
+    await agent.heartbeat([], task + 1);
   }
 }
 
@@ -119,8 +119,8 @@ describe("a journal with little room left", () => {
     expect(agent.pushes.all).toEqual([]);
     expect(swarm.watched.settled().state.counts.queued).toBe(2);
     store.bytesMax = 10 * bytesMax;
-    for (let beats = 0; beats < 20 && agent.pushes.all.length === 0; beats += 1) {
-      await agent.beat([], 0);
+    for (let heartbeats = 0; heartbeats < 20 && agent.pushes.all.length === 0; heartbeats += 1) {
+      await agent.heartbeat([], 0);
       await pass(limits.heartbeatMs);
     }
     expect(agent.pushes.all[0]).toMatchObject({ type: "assign" });

@@ -101,9 +101,9 @@ it("does not keep a standby from leading for ever, whatever leader is announced"
   const standby = await swarm.startAnother("c2");
   await fill();
   swarm.hub.cut(swarm.transportById.get("c1") ?? expect.fail("c1 has a connection"));
-  const beat = encode({ id: "c9", term: 1, idx: 1, leading: true, neededBytes: hugeBytes });
+  const heartbeat = encode({ id: "c9", term: 1, idx: 1, leading: true, neededBytes: hugeBytes });
   const lie = () => {
-    swarm.client.transport.publish(subjects.coordinator, beat);
+    swarm.client.transport.publish(subjects.coordinator, heartbeat);
     clock.after(timeoutMs / 3, lie);
   };
   lie();

@@ -95,7 +95,7 @@ describe("operator.grant", () => {
       message: expect.stringContaining("grant set gpu"),
     };
     expect(await agent.push("rejoin")).toMatchObject({ refusal });
-    agent.beat([], 0).catch(() => undefined); // the session ends, and nobody answers
+    agent.heartbeat([], 0).catch(() => undefined); // the session ends, and nobody answers
     expect(await agent.push("rejoin")).toMatchObject({ refusal });
   });
 });

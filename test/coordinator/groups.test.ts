@@ -13,7 +13,7 @@ beforeEach(async () => {
   return () => swarm.stop();
 });
 
-const beat = { incarnation: "a1-1", status: "ready", inFlight: 0, held: [], seen: 0 };
+const heartbeat = { incarnation: "a1-1", status: "ready", inFlight: 0, held: [], seen: 0 };
 
 it("an agent gets pushes on the subject of its group, also from the next leader", async () => {
   const agent = await swarm.agent("a1", { group: "west" });
@@ -41,7 +41,7 @@ it("a message of another group ends, moves and renews nothing of an agent that i
   const messages = {
     join: { incarnation: "a1-2", kinds: ["count"], maxConcurrent: 1 },
     leave: { incarnation: "a1-1" },
-    heartbeat: beat,
+    heartbeat,
     result: { incarnation: "a1-1", results: [{ ...assignment, outcome: "failed", error: "no" }] },
     acquire: { incarnation: "a1-1", handle: "h1", resources: ["gpu"] },
     release: { incarnation: "a1-1", handle: "h1" },

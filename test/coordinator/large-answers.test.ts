@@ -142,7 +142,7 @@ describe("an agent that holds much that is not its own", () => {
     const agent = await swarm.agent("a1");
     const rest = { incarnation: "a1-1", status: "busy", inFlight: 2_000, seen: 0 };
     const held = manyHeld(rest);
-    await agent.beat(held, 0);
+    await agent.heartbeat(held, 0);
     let revoked = 0;
     while (revoked < held.length) revoked += (await agent.push("revoke")).attempts.length;
     expect(revoked).toBe(held.length);

@@ -133,9 +133,9 @@ describe("a standby", () => {
     await clock.advance(20 * silenceMs);
     expect(roleOf(coordinator)).toBe("standing-by");
     expect(roleOf(swarm.coordinator)).toBe("leading");
-    const beats = recordCount(store) - before;
-    expect(beats).toBeGreaterThanOrEqual(20 * limits.leaderHeartbeatsPerTimeout);
-    expect(beats).toBeLessThanOrEqual(40 * limits.leaderHeartbeatsPerTimeout);
+    const heartbeats = recordCount(store) - before;
+    expect(heartbeats).toBeGreaterThanOrEqual(20 * limits.leaderHeartbeatsPerTimeout);
+    expect(heartbeats).toBeLessThanOrEqual(40 * limits.leaderHeartbeatsPerTimeout);
   });
 
   it("takes over at once from a leader that says goodbye", async () => {
@@ -272,9 +272,9 @@ describe("a term's own time-out", () => {
     const before = recordCount(store);
     await clock.advance(20_000);
     expect([roleOf(leader), roleOf(standby)]).toEqual(["leading", "standing-by"]);
-    const beats = recordCount(store) - before;
-    expect(beats).toBeGreaterThanOrEqual(20 * limits.leaderHeartbeatsPerTimeout);
-    expect(beats).toBeLessThanOrEqual(40 * limits.leaderHeartbeatsPerTimeout);
+    const heartbeats = recordCount(store) - before;
+    expect(heartbeats).toBeGreaterThanOrEqual(20 * limits.leaderHeartbeatsPerTimeout);
+    expect(heartbeats).toBeLessThanOrEqual(40 * limits.leaderHeartbeatsPerTimeout);
 
     await standby.stop();
     journal.setOffline(true);
@@ -307,12 +307,12 @@ describe("a new leader", () => {
 
   it("announces its beginning once, at once: a client that just connected may have asked a second coordinator before", async () => {
     await aStandby();
-    const beats = swarm.client.listen<CoordinatorHeartbeat>(subjects.coordinator);
+    const heartbeats = swarm.client.listen<CoordinatorHeartbeat>(subjects.coordinator);
     await clock.advance(silenceMs);
-    expect(beats.all.filter(({ began }) => began)).toEqual([]);
+    expect(heartbeats.all.filter(({ began }) => began)).toEqual([]);
     await swarm.coordinator.stop();
     await clock.advance(silenceMs);
-    const ofTerm = beats.all.filter(({ term, leading }) => leading && term === 2);
+    const ofTerm = heartbeats.all.filter(({ term, leading }) => leading && term === 2);
     expect(ofTerm.map(({ began }) => began === true)).toEqual([true, ...ofTerm.slice(1).map(() => false)]);
     expect(ofTerm.length).toBeGreaterThan(1);
   });
@@ -321,7 +321,7 @@ describe("a new leader", () => {
     const agent = await swarm.agent("a1");
     await submit("t1", "t2");
     const [seen] = [await agent.assignment(), await agent.assignment()];
-    await agent.beat([{ task: "t1", attempt: 1 }], 1);
+    await agent.heartbeat([{ task: "t1", attempt: 1 }], 1);
     const { coordinator } = await aStandby();
     await swarm.coordinator.stop();
     await coordinator.whenLeading();

@@ -13,8 +13,8 @@ it("an assignment that was lost and revoked is sent again as revoked, and its pl
   const lost = await agent.assignment(); // the agent ignores the message
   await swarm.client.ask(subjects.project("default", "cancel"), { tasks: [{ task: "t1", round: 1 }] });
   await swarm.client.submit([{ id: "t2", kind: "count" }]);
-  await agent.beat([], 0);
-  await agent.beat([], 0);
+  await agent.heartbeat([], 0);
+  await agent.heartbeat([], 0);
   expect(await agent.assignment()).toMatchObject({ number: 1, task: "t1", token: lost.token, revoked: true });
   expect(await agent.report(lost, "revoked")).toMatchObject({ answers: [{ ok: true, status: "stale" }] });
   expect(await agent.assignment()).toMatchObject({ number: 2, task: "t2" });

@@ -57,7 +57,7 @@ class Chaos {
     token: string;
   }[] = [];
   #handles = 0;
-  #lives = 0;
+  #agentSessions = 0;
   readonly #sessionByAgent = new Map<string, string>();
   readonly #newestOf: (agent: string) => string | undefined;
 
@@ -110,7 +110,7 @@ class Chaos {
         return { subject: subjects.agent("_", agent, "leave"), body: { incarnation: this.#session(agent) } };
       case 7:
       case 8:
-        return { subject: subjects.agent("_", agent, "heartbeat"), body: this.#beat(agent) };
+        return { subject: subjects.agent("_", agent, "heartbeat"), body: this.#heartbeat(agent) };
       case 9:
         return {
           subject: subjects.agent("_", agent, "progress"),
@@ -227,8 +227,8 @@ class Chaos {
   #join(agent: string): object {
     const dice = this.#dice;
     if (dice.below(3) > 0 || !this.#sessionByAgent.has(agent)) {
-      this.#lives += 1;
-      this.#sessionByAgent.set(agent, `${agent}-${this.#lives}`);
+      this.#agentSessions += 1;
+      this.#sessionByAgent.set(agent, `${agent}-${this.#agentSessions}`);
     }
     return {
       // A fenced session does not join again.
@@ -244,7 +244,7 @@ class Chaos {
     };
   }
 
-  #beat(agent: string): object {
+  #heartbeat(agent: string): object {
     const held = this.#held(agent);
     const draining = this.#dice.below(20) === 0 ? { draining: true } : {};
     const seen = this.#dice.below(40);
@@ -377,8 +377,8 @@ it(`ten thousand messages leave the invariants whole and the coordinator alive (
     counters: undefined,
     journal: undefined,
   });
-  const lives = agents.map(
+  const agentSessions = agents.map(
     ({ silentMs: __, reported: ____, outlivedMs: _____, ...each }: Record<string, unknown>) => each,
   );
-  expect(lives).toEqual(replayed.agents);
+  expect(agentSessions).toEqual(replayed.agents);
 });

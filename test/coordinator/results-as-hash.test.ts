@@ -138,7 +138,7 @@ describe("a repeated report", () => {
   });
 });
 
-describe("a leader that is cut off between the append and the telling", () => {
+describe("a leader that is cut off between the append and the notification", () => {
   it("takes the result with it: the next leader has the hash, and answers the agent's repeat ok", async () => {
     const standby = await swarm.startAnother("c2", new MemoryJournal(store));
     await clock.settle();

@@ -40,7 +40,7 @@ it("both are accepted, run at once and end on their own", async () => {
     { project: "red", task: "t1", payload: "red" },
     { project: "blue", task: "t1", payload: "blue" },
   ]);
-  await agent.beat([red, blue], 2);
+  await agent.heartbeat([red, blue], 2);
   expect(await agent.complete(blue, "of blue")).toMatchObject({ answers: [{ ok: true, status: "ok" }] });
   expect((await pushes.next()).ended).toMatchObject([{ project: "blue", task: "t1", result: "of blue" }]);
   expect(await query("red", "task")).toMatchObject({ project: "red", state: "running" });

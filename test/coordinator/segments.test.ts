@@ -177,7 +177,7 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
       ({ stale }) => stale !== true && note("status")(),
       () => undefined,
     );
-    agent.beat([], 0).then(note("beat"), () => undefined);
+    agent.heartbeat([], 0).then(note("heartbeat"), () => undefined);
     swarm.submit("t9").then(note("submit"), () => undefined);
     await clock.advance(200);
     expect(answered).toEqual([]);
@@ -341,7 +341,7 @@ describe("a planned change of segment", () => {
     for (const id of ids) {
       answers.push(...submitting(id));
       await clock.advance(100);
-      if (agent !== undefined) void agent.beat([], 0).catch(() => undefined);
+      if (agent !== undefined) void agent.heartbeat([], 0).catch(() => undefined);
     }
     await clock.advance(noticedMs);
     expect(await Promise.all(answers)).toEqual(stored(ids));

@@ -30,15 +30,15 @@ afterEach(() => {
 });
 
 /** Time passes, and only the lively agent is heard. */
-async function beats(count: number): Promise<void> {
-  for (let beat = 0; beat < count; beat += 1) {
+async function heartbeats(count: number): Promise<void> {
+  for (let heartbeat = 0; heartbeat < count; heartbeat += 1) {
     await clock.advance(limits.heartbeatMs);
-    await lively.beat([], 0);
+    await lively.heartbeat([], 0);
   }
 }
 
 it("gets no new task after some seconds of silence, while another is free", async () => {
-  await beats(4);
+  await heartbeats(4);
   await swarm.client.submit([{ id: "t1", kind: "count", maxAttempts: 1 }]);
   expect((await lively.assignment()).task).toBe("t1");
   expect((await swarm.client.status()).agents).toMatchObject([
@@ -48,21 +48,21 @@ it("gets no new task after some seconds of silence, while another is free", asyn
 });
 
 it("gets tasks again as soon as it is heard", async () => {
-  await beats(4);
-  await silent.beat([], 0);
+  await heartbeats(4);
+  await silent.heartbeat([], 0);
   await swarm.client.submit([{ id: "t1", kind: "count" }]);
   expect((await silent.assignment()).task).toBe("t1");
 });
 
 describe("with a batch stored long after it fell silent", () => {
-  beforeEach(() => silent.beat([], 0));
+  beforeEach(() => silent.heartbeat([], 0));
 
   /** The journal holds its answers back meanwhile: decided batches are known as stored only later. */
   async function storedAfter(silentMs: number, ask: () => Promise<unknown>): Promise<void> {
     held.hold();
     const asked = ask();
     await clock.advance(silentMs);
-    const isHeard = lively.beat([], 0); // answered once the leader knows that it still leads
+    const isHeard = lively.heartbeat([], 0); // answered once the leader knows that it still leads
     await clock.settle();
     held.release();
     await Promise.all([asked, isHeard]);
@@ -87,7 +87,7 @@ describe("with a batch stored long after it fell silent", () => {
 
   it("gets the assignment at its first heartbeat", async () => {
     await storedAfter(limits.unresponsiveSilenceMs + 1, submitTwo);
-    await silent.beat([], 0);
+    await silent.heartbeat([], 0);
     await clock.settle();
     expect(assigned(silent)).toHaveLength(1);
     expect((await swarm.client.status()).agents).toMatchObject([
@@ -106,14 +106,14 @@ describe("with a batch stored long after it fell silent", () => {
     presences.withheld(row.id, row.incarnation, number);
     const lacks = (seen: number) => {
       const { incarnation } = row;
-      const beat: Heartbeat = {
+      const heartbeat: Heartbeat = {
         incarnation,
         status: "ready",
         inFlight: 0,
         held: [],
         seen: assignmentNumber(seen),
       };
-      return presences.heartbeat(state, row, beat, row.id).missing.map((attempt) => attempt.number);
+      return presences.heartbeat(state, row, heartbeat, row.id).missing.map((attempt) => attempt.number);
     };
     expect([lacks(0), lacks(0), lacks(number)]).toEqual([[number], [number], []]);
   });
@@ -129,7 +129,7 @@ describe("with a batch stored long after it fell silent", () => {
     await slot(silent, "acquire", { handle: "second", resources: ["gpu"] });
     await storedAfter(limits.unresponsiveSilenceMs + 1, () => slot(lively, "release", { handle: "first" }));
     expect(silent.pushes.all).toEqual([]);
-    await silent.beat([], 0, { slots: { held: [], waiting: ["second"] } });
+    await silent.heartbeat([], 0, { slots: { held: [], waiting: ["second"] } });
     await clock.settle();
     expect(silent.pushes.all).toMatchObject([{ type: "slots-granted", handles: ["second"] }]);
   });

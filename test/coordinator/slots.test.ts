@@ -63,8 +63,8 @@ function release(agent: WireAgent, handle: string) {
 const touch = (agent: WireAgent, handle: string) =>
   agent.ask(subjects.agent("_", agent.id, "touch"), { incarnation: agent.joinMessage.incarnation, handle });
 
-const beat = (agent: WireAgent, held: string[], waiting: string[] = []) =>
-  agent.beat([], 0, { slots: { held, waiting } });
+const heartbeat = (agent: WireAgent, held: string[], waiting: string[] = []) =>
+  agent.heartbeat([], 0, { slots: { held, waiting } });
 
 const granted = { ok: true, state: "granted" };
 const waiting = { ok: true, state: "waiting" };
@@ -248,7 +248,7 @@ describe("fewer slots than a waiting request needs", () => {
       });
     expect(await release(a2, "h2")).toMatchObject({ ok: true, was: "ended", reason: "above-capacity" });
     // The push to A3 was lost: the next heartbeat repeats the grant.
-    await beat(a3, [], ["h3"]);
+    await heartbeat(a3, [], ["h3"]);
     expect(await a3.push("slot-waits-ended")).toMatchObject({ waits: [{ handle: "h3" }] });
   });
 });
@@ -258,7 +258,7 @@ describe("an agent that dies", () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     for (let second = 0; second <= limits.agentLostMs / 1_000; second += 1) {
-      await beat(a2, [], ["h2"]);
+      await heartbeat(a2, [], ["h2"]);
       await clock.advance(1_000);
     }
     expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
@@ -270,8 +270,8 @@ describe("an agent that dies", () => {
     await acquire(a2, "h2");
     await acquire(a3, "h3");
     for (let silentMs = 0; silentMs <= limits.unresponsiveSilenceMs; silentMs += limits.heartbeatMs) {
-      await beat(a1, ["h1"]);
-      await beat(a3, [], ["h3"]);
+      await heartbeat(a1, ["h1"]);
+      await heartbeat(a3, [], ["h3"]);
       await clock.advance(limits.heartbeatMs);
     }
     await release(a1, "h1");
@@ -286,7 +286,7 @@ describe("an agent that dies", () => {
     await release(a1, "h1");
     expect(await gpu()).toMatchObject({ holders: [{ agent: "a2", handle: "h2" }] });
     for (let silentMs = 0; silentMs <= limits.agentLostMs; silentMs += limits.heartbeatMs) {
-      await beat(a3, [], ["h3"]);
+      await heartbeat(a3, [], ["h3"]);
       await clock.advance(limits.heartbeatMs);
     }
     expect(await a3.push("slots-granted")).toMatchObject({ handles: ["h3"] });
@@ -311,8 +311,8 @@ describe("a heartbeat", () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     const before = recordCount(store);
-    expect(await beat(a1, ["h1"])).toMatchObject({ renewed: true });
-    expect(await beat(a2, [], ["h2"])).toMatchObject({ renewed: true });
+    expect(await heartbeat(a1, ["h1"])).toMatchObject({ renewed: true });
+    expect(await heartbeat(a2, [], ["h2"])).toMatchObject({ renewed: true });
     expect(recordCount(store)).toBe(before);
   });
 
@@ -321,7 +321,7 @@ describe("a heartbeat", () => {
     await acquire(a2, "h2");
     await release(a1, "h1");
     await a2.push("slots-granted");
-    await beat(a2, [], ["h2"]);
+    await heartbeat(a2, [], ["h2"]);
     expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
   });
 
@@ -329,12 +329,12 @@ describe("a heartbeat", () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     await clock.advance(limits.slotUnlistedMs);
-    await beat(a1, []);
+    await heartbeat(a1, []);
     expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
   });
 
   it("with another agent's handles is told to stop, and to ask for unknown waits", async () => {
-    await beat(a1, ["h9"], ["h8"]);
+    await heartbeat(a1, ["h9"], ["h8"]);
     expect(await a1.push("slots-revoked")).toMatchObject({ handles: ["h9"] });
     expect(await a1.pushes.next()).toMatchObject({
       type: "slot-waits-ended",

@@ -43,7 +43,7 @@ function depsOf(
 ): TakeLeadDeps {
   return {
     id,
-    session: `life-of-${id}`,
+    session: `session-of-${id}`,
     journal,
     timing,
     silentSegment: undefined,
@@ -92,7 +92,10 @@ async function heldBefore(lost: number): Promise<{ readonly held: Replay; readon
 describe("a start", () => {
   it("in an empty journal opens segment 1, with an identity of its own and no base", async () => {
     const { log, base } = await won(undefined, depsOf("c1"), { ms: 0 });
-    expect(log.live).toMatchObject({ number: 1, opened: { term: 1, leader: "c1", session: "life-of-c1" } });
+    expect(log.live).toMatchObject({
+      number: 1,
+      opened: { term: 1, leader: "c1", session: "session-of-c1" },
+    });
     expect(log.tail).toMatchObject({ idx: 0, journal: expect.stringMatching(/.{8}/) });
     expect(base).toBeUndefined();
   });
@@ -175,7 +178,7 @@ describe("a start", () => {
   });
 
   it("finds a claim of its own session and waits for none", async () => {
-    new Rival(store, "life-of-c1").claim();
+    new Rival(store, "session-of-c1").claim();
     await won(undefined, depsOf("c1"), { ms: 0 });
     expect(liveOf(store).number).toBe(2);
   });
@@ -381,7 +384,7 @@ describe("a log that lost its end", () => {
     const first = await won(held);
     const { log } = await won(first.log, depsOf("c2"));
     const number = log.live?.number ?? 0;
-    const tail = new Rival(store, "life-of-c2").start(number, log.tail, log.live?.openedHash ?? "");
+    const tail = new Rival(store, "session-of-c2").start(number, log.tail, log.live?.openedHash ?? "");
     const more = await read();
     expect(more.tail).toEqual(tail);
     store.loseSegment(number);
@@ -656,7 +659,7 @@ describe("a leader that takes the lead again", () => {
   async function leading() {
     writer.begin(3);
     const { log } = await won(undefined);
-    const own = new Rival(store, "life-of-c1");
+    const own = new Rival(store, "session-of-c1");
     const tail = own.start(2, log.tail, log.live?.openedHash ?? "");
     const held = await read();
     return { held, own, tail, writing: { segment: 2, term: term(2) } };
@@ -723,5 +726,5 @@ it("the first record names its writer, so that no foreign `Opened` opens the seg
   const { log } = await won(undefined);
   expect(log.tail).toEqual(tail);
   const record = decodeRecord(store.opened(2)?.bytes ?? new Uint8Array());
-  expect(record).toMatchObject({ kind: "opened", session: "life-of-c1" });
+  expect(record).toMatchObject({ kind: "opened", session: "session-of-c1" });
 });

@@ -142,8 +142,8 @@ it("a slow journal makes no prompt agent unresponsive, and sends nothing twice",
   held.hold();
   submitLater("t1");
   await clock.settle();
-  for (let beat = 0; beat < 4; beat += 1) {
-    agent.beat([], 0).catch(() => undefined); // renewed once the journal answers, if at all
+  for (let heartbeat = 0; heartbeat < 4; heartbeat += 1) {
+    agent.heartbeat([], 0).catch(() => undefined); // renewed once the journal answers, if at all
     await clock.advance(limits.heartbeatMs);
   }
   held.release();
@@ -158,7 +158,7 @@ it("an agent silent for H is not lost if it is heard again before the journal le
   held.hold();
   await fillInFlight();
   await clock.advance(limits.agentLostMs);
-  agent.beat([], 0).catch(() => undefined);
+  agent.heartbeat([], 0).catch(() => undefined);
   await clock.settle();
   held.release();
   await clock.advance(limits.heartbeatMs);

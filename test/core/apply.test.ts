@@ -117,8 +117,14 @@ const illegal: readonly (readonly [string, Event])[] = [
   ["a drain of nobody", { type: "AgentDrained", agent: nobody }],
 ];
 
-function joinedAs(life: string): Event {
-  return { type: "AgentJoined", agent: a1, incarnation: incarnation(life), kinds: [], maxConcurrent: 1 };
+function joinedAs(incarnationOf: string): Event {
+  return {
+    type: "AgentJoined",
+    agent: a1,
+    incarnation: incarnation(incarnationOf),
+    kinds: [],
+    maxConcurrent: 1,
+  };
 }
 
 describe("apply", () => {

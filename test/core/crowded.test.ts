@@ -37,9 +37,9 @@ function submit(turn: Turn, user: string, project = "p"): Reply {
 }
 
 function join(turn: Turn, name: string): Reply {
-  const life = { agent: agentId(name), incarnation: incarnation(`${name}-1`) };
+  const session = { agent: agentId(name), incarnation: incarnation(`${name}-1`) };
   const rest = { kinds: [kind("count")], maxConcurrent: 1, held: [], seen: assignmentNumber(0) };
-  return turn.take({ type: "JoinAgent", ...life, ...rest });
+  return turn.take({ type: "JoinAgent", ...session, ...rest });
 }
 
 it("a project with the maximum of busy users refuses one more, and admits a user once another is idle", () => {

@@ -127,24 +127,24 @@ describe("joining", () => {
 
   it("again with a fenced session is refused, and fences no session", () => {
     const turns = new Turns();
-    const lives = Array.from({ length: limits.fencedIncarnationsMax + 1 }, (_, n) =>
+    const incarnations = Array.from({ length: limits.fencedIncarnationsMax + 1 }, (_, n) =>
       incarnation(`a1-${n + 1}`),
     );
-    for (const life of lives) turns.turn(join("a1", { incarnation: life }));
+    for (const one of incarnations) turns.turn(join("a1", { incarnation: one }));
     const before = fingerprint(turns.state);
-    for (const life of lives.slice(0, -1))
-      expect(turns.turn(join("a1", { incarnation: life }))).toEqual([{ kind: "fenced", agent: a1 }]);
+    for (const one of incarnations.slice(0, -1))
+      expect(turns.turn(join("a1", { incarnation: one }))).toEqual([{ kind: "fenced", agent: a1 }]);
     expect(fingerprint(turns.state)).toBe(before);
-    expect(turns.agent("a1").incarnation).toBe(lives.at(-1));
+    expect(turns.agent("a1").incarnation).toBe(incarnations.at(-1));
   });
 
   it("keeps no more than the newest fenced sessions", () => {
     const turns = new Turns();
-    const lives = Array.from({ length: limits.fencedIncarnationsMax + 2 }, (_, n) =>
+    const incarnations = Array.from({ length: limits.fencedIncarnationsMax + 2 }, (_, n) =>
       incarnation(`a1-${n + 1}`),
     );
-    for (const life of lives) turns.turn(join("a1", { incarnation: life }));
-    expect(turns.agent("a1").fencedIncarnations).toEqual(lives.slice(1, -1));
+    for (const one of incarnations) turns.turn(join("a1", { incarnation: one }));
+    expect(turns.agent("a1").fencedIncarnations).toEqual(incarnations.slice(1, -1));
   });
 
   it.each<[string, (session: Incarnation) => Command[]]>([
@@ -153,9 +153,9 @@ describe("joining", () => {
     ["lapsed", (session) => [{ type: "LapseAgent", agent: a1, incarnation: session }]],
   ])("by a late copy is refused, however many sessions followed: %s", (_, end) => {
     const turns = new Turns();
-    const lives = Array.from({ length: 40 }, (_, n) => incarnation(`a1-${n + 1}`));
-    const joins = lives.map((life, n) => ({
-      ...join("a1", { incarnation: life }),
+    const incarnations = Array.from({ length: 40 }, (_, n) => incarnation(`a1-${n + 1}`));
+    const joins = incarnations.map((one, n) => ({
+      ...join("a1", { incarnation: one }),
       ...(n === 0 ? {} : { after: incarnation(`a1-${n}`) }),
     }));
     for (const [n, command] of joins.entries()) {

@@ -187,9 +187,15 @@ describe("an agent that came for slots alone and is forgotten", () => {
     turns.pass(limits.slotAgentForgottenMs);
     turns.turn(acquire("a2-x", "gpu"));
     const slots = { held: [slotHandle("a1-x")], waiting: [] };
-    const life = { agent: agentId("a1"), incarnation: incarnation("a1-1") };
-    const beat = { type: "ReconcileAgent", ...life, held: [], seen: assignmentNumber(0), slots } as const;
-    expect(turns.turn(join("a1", { kinds: [] }), beat, acquire("a1-x", "gpu"))).toMatchObject([
+    const session = { agent: agentId("a1"), incarnation: incarnation("a1-1") };
+    const heartbeat = {
+      type: "ReconcileAgent",
+      ...session,
+      held: [],
+      seen: assignmentNumber(0),
+      slots,
+    } as const;
+    expect(turns.turn(join("a1", { kinds: [] }), heartbeat, acquire("a1-x", "gpu"))).toMatchObject([
       { kind: "joined", resumed: false },
       { kind: "reconciled", slots: { revoked: ["a1-x"] } },
       { kind: "slot-ended", handle: "a1-x", reason: "agent-gone" },
@@ -263,13 +269,13 @@ describe("a slot becomes free", () => {
 
   it("but is not granted to an unresponsive agent until it responds", () => {
     const turns = contended();
-    const life = { agent: agentId("a2"), incarnation: incarnation("a2-1") };
-    turns.turn({ type: "MarkUnresponsive", ...life }, release("a1-x"));
+    const session = { agent: agentId("a2"), incarnation: incarnation("a2-1") };
+    turns.turn({ type: "MarkUnresponsive", ...session }, release("a1-x"));
     expect(turns.holders("gpu")).toEqual(["a3-x"]);
     turns.turn(release("a3-x"));
     expect(turns.holders("gpu")).toEqual([]);
     const slots = { held: [], waiting: [slotHandle("a2-x")] };
-    turns.turn({ type: "ReconcileAgent", ...life, held: [], seen: assignmentNumber(0), slots });
+    turns.turn({ type: "ReconcileAgent", ...session, held: [], seen: assignmentNumber(0), slots });
     expect(turns.holders("gpu")).toEqual(["a2-x"]);
   });
 
@@ -292,7 +298,7 @@ describe("a slot becomes free", () => {
 
   it("from an agent that no longer lists it, and unlisted waits end", () => {
     const turns = contended();
-    const beat = (agent: string, held: string[], waiting: string[]) =>
+    const heartbeat = (agent: string, held: string[], waiting: string[]) =>
       ({
         type: "ReconcileAgent",
         agent: agentId(agent),
@@ -301,21 +307,21 @@ describe("a slot becomes free", () => {
         seen: assignmentNumber(0),
         slots: { held: held.map(slotHandle), waiting: waiting.map(slotHandle) },
       }) as const;
-    turns.turn(beat("a1", [], []), beat("a2", [], []));
+    turns.turn(heartbeat("a1", [], []), heartbeat("a2", [], []));
     expect(turns.all("SlotReleased"), "a request may overtake a heartbeat of another thread").toEqual([]);
     turns.pass(limits.slotUnlistedMs);
-    turns.turn(beat("a2", [], []));
+    turns.turn(heartbeat("a2", [], []));
     expect(turns.last("SlotWaitEnded")).toMatchObject({ handles: ["a2-x"], reason: "lost" });
-    turns.turn(beat("a1", [], []));
+    turns.turn(heartbeat("a1", [], []));
     expect(turns.last("SlotReleased").reason).toBe("lost");
     expect(turns.holders("gpu")).toEqual(["a3-x"]);
-    expect(turns.turn(beat("a3", [], ["a3-x"]))).toMatchObject([{ slots: { granted: ["a3-x"] } }]);
-    expect(turns.turn(beat("a1", ["a1-x", "a1-never"], ["a1-y"]))).toMatchObject([
+    expect(turns.turn(heartbeat("a3", [], ["a3-x"]))).toMatchObject([{ slots: { granted: ["a3-x"] } }]);
+    expect(turns.turn(heartbeat("a1", ["a1-x", "a1-never"], ["a1-y"]))).toMatchObject([
       {
         slots: { revoked: ["a1-x", "a1-never"], ended: [{ handle: "a1-y", reason: "unknown" }] },
       },
     ]);
-    expect(turns.turn(beat("a3", ["a3-x"], []))).toEqual([{ kind: "reconciled", unknown: [] }]);
+    expect(turns.turn(heartbeat("a3", ["a3-x"], []))).toEqual([{ kind: "reconciled", unknown: [] }]);
   });
 });
 

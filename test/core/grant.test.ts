@@ -86,11 +86,11 @@ describe("a join beyond the grant of its group is refused with the field", () =>
   it("a heartbeat cannot raise the maximum of concurrent tasks above the grant", () => {
     const turns = new SlotTurns();
     turns.turn(set({ maxConcurrent: 2 }), joinGpu("a1"));
-    const beat = { type: "ReconcileAgent", held: [], seen: 0 as never } as const;
+    const heartbeat = { type: "ReconcileAgent", held: [], seen: 0 as never } as const;
     const session = { agent: "a1" as never, incarnation: "a1-1" as never };
-    turns.turn({ ...beat, ...session, maxConcurrent: 3 });
+    turns.turn({ ...heartbeat, ...session, maxConcurrent: 3 });
     expect(turns.agent("a1").maxConcurrent).toBe(1);
-    turns.turn({ ...beat, ...session, maxConcurrent: 2 });
+    turns.turn({ ...heartbeat, ...session, maxConcurrent: 2 });
     expect(turns.agent("a1").maxConcurrent).toBe(2);
   });
 });

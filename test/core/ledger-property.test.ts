@@ -152,7 +152,7 @@ class History {
   readonly projectById = new Map<string, string>();
   #booked = 0;
   #submitted = 0;
-  #lives = 1;
+  #sessions = 1;
 
   constructor() {
     for (const id of ["a0", "a1", "a2"]) this.swarm.join(id, { agentType: "claude", maxConcurrent: 3 });
@@ -193,12 +193,12 @@ class History {
         const row = swarm.state.agentById.get(agentId(id));
         if (row?.online === true)
           swarm.ask({ type: "LapseAgent", agent: row.id, incarnation: row.incarnation });
-        this.#lives += 1;
+        this.#sessions += 1;
         if (wanted.do === "rejoin")
           swarm.join(id, {
             agentType: "claude",
             maxConcurrent: 3,
-            incarnation: incarnation(`${id}-${this.#lives}`),
+            incarnation: incarnation(`${id}-${this.#sessions}`),
           });
         return;
       }

@@ -87,8 +87,8 @@ const lostTwice = [
   { wishes: [{ what: "acquire", agent: 0, pick: 0, detail: 1 }], passMs: 0 },
   {
     wishes: [
-      { what: "beat", agent: 0, pick: 0, detail: 5 },
-      { what: "beat", agent: 0, pick: 0, detail: 30 },
+      { what: "heartbeat", agent: 0, pick: 0, detail: 5 },
+      { what: "heartbeat", agent: 0, pick: 0, detail: 30 },
     ],
     passMs: 0,
   },
@@ -102,8 +102,8 @@ const lostAtTheGrant = [
   { wishes: [{ what: "acquire", agent: 0, pick: 0, detail: 28 }], passMs: 0 },
   {
     wishes: [
-      { what: "beat", agent: 0, pick: 0, detail: 38 },
-      { what: "beat", agent: 0, pick: 0, detail: 144 },
+      { what: "heartbeat", agent: 0, pick: 0, detail: 38 },
+      { what: "heartbeat", agent: 0, pick: 0, detail: 144 },
     ],
     passMs: 0,
   },

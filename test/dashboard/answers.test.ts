@@ -56,7 +56,7 @@ describe("pages", () => {
     });
     expect(await get("agents/a1")).toMatchObject({
       agent: { id: "a1" },
-      lanes: 4,
+      ganttRows: 4,
       commands: { drain: "waggle drain a1", events: "waggle events --agent a1 --tail 50" },
     });
     expect(await page.refusal("/api/agents/zz")).toMatchObject({ status: 404, code: "WAGGLE_UNKNOWN_AGENT" });

@@ -93,7 +93,7 @@ describe("a view", () => {
     await stream.says("delta", ({ patch }) => patch.failures?.length === 1);
     expect(stateOf(stream)).toMatchObject({
       agent: { assigned: 1, failed: 1, share: 1 },
-      attempts: [{ task: "t1", lane: 0, ended: "failed" }],
+      attempts: [{ task: "t1", ganttRow: 0, ended: "failed" }],
       failures: [{ task: "t1", error: "broken", isFinal: true }],
       scores: { series: { load: [0] } },
     });

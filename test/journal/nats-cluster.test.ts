@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { swarmId } from "../../src/ids.ts";
 import type { Journal, Segment } from "../../src/journal/journal.ts";
 import { inspectNatsStreams, openNatsJournal } from "../../src/journal/nats.ts";
-import { type ServerLife, type Servers, startReadyServers } from "../chaos/servers.ts";
+import { type ServerMember, type Servers, startReadyServers } from "../chaos/servers.ts";
 import { within } from "../chaos/within.ts";
 import { replicatingServersFor } from "../support/nats-server.ts";
 import { bytesOf, Follower, filled, linesOf, range } from "./records.ts";
@@ -58,13 +58,13 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
     }
   }
 
-  async function leaderNow(number: number): Promise<ServerLife | undefined> {
+  async function leaderNow(number: number): Promise<ServerMember | undefined> {
     const name = (await ask("INFO", number)).cluster?.leader;
     return servers.members.find((member) => member.name === name);
   }
 
-  async function leaderOf(number: number): Promise<ServerLife> {
-    let leader: ServerLife | undefined;
+  async function leaderOf(number: number): Promise<ServerMember> {
+    let leader: ServerMember | undefined;
     const poll = { ...POLL, message: `the stream of segment ${number} has a leader` };
     await expect
       .poll(async () => {
@@ -72,11 +72,11 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
         return leader;
       }, poll)
       .toBeDefined();
-    return leader as ServerLife;
+    return leader as ServerMember;
   }
 
   /** A leader cannot choose the successor when stepping down: each step has an even chance. */
-  async function letLead(number: number, server: ServerLife): Promise<void> {
+  async function letLead(number: number, server: ServerMember): Promise<void> {
     const poll = { ...POLL, message: `${server.name} leads the stream of segment ${number}` };
     const step = async () => {
       const leader = await leaderNow(number);

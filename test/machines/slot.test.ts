@@ -14,10 +14,10 @@ import { emptyState, type SwarmState } from "../../src/state/state.ts";
 import { snapshotIn, walkEveryEdge } from "./walk.ts";
 
 const now = instant(1_000);
-const life = { agent: agentId("a1"), incarnation: incarnation("i1") };
+const session = { agent: agentId("a1"), incarnation: incarnation("i1") };
 const handle = slotHandle("h1");
 const resources = [resourceName("r"), resourceName("s")];
-const slotLease = { ...life, handle, resources, weightThousandths: 1_000 };
+const slotLease = { ...session, handle, resources, weightThousandths: 1_000 };
 
 /** Each signal of the chart with the matching event of the journal. */
 const cases = {
@@ -35,11 +35,11 @@ const cases = {
   },
   SLOT_RELEASED: {
     signal: { type: "SLOT_RELEASED" },
-    event: { type: "SlotReleased", ...life, handle, resources, reason: "released" },
+    event: { type: "SlotReleased", ...session, handle, resources, reason: "released" },
   },
   SLOT_WAIT_ENDED: {
     signal: { type: "SLOT_WAIT_ENDED" },
-    event: { type: "SlotWaitEnded", ...life, handles: [handle], reason: "aborted" },
+    event: { type: "SlotWaitEnded", ...session, handles: [handle], reason: "aborted" },
   },
 } satisfies Record<string, { signal: SlotSignal; event: Event }>;
 type CaseName = keyof typeof cases;
@@ -90,7 +90,7 @@ function stateAfter(way: readonly CaseName[]): SwarmState {
   const state = emptyState();
   const settings = { slots: 1, maxWaiters: 100 };
   const before: Event[] = [
-    { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 },
+    { type: "AgentJoined", ...session, kinds: [], maxConcurrent: 1 },
     ...resources.map((resource): Event => ({ type: "ResourceConfigured", resource, settings })),
   ];
   for (const event of [...before, ...way.map((name) => cases[name].event)])
@@ -99,6 +99,6 @@ function stateAfter(way: readonly CaseName[]): SwarmState {
 }
 
 function stateOfSlot(state: SwarmState): string | undefined {
-  const isEnded = state.endedSlotByKey.has(slotLeaseKey({ agent: life.agent, handle }));
-  return findSlotLease(state, life.agent, handle)?.state ?? (isEnded ? "ended" : undefined);
+  const isEnded = state.endedSlotByKey.has(slotLeaseKey({ agent: session.agent, handle }));
+  return findSlotLease(state, session.agent, handle)?.state ?? (isEnded ? "ended" : undefined);
 }

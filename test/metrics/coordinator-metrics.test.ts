@@ -115,7 +115,7 @@ describe("a leader", () => {
     expect(value("waggle_agent_missed_heartbeats_total")).toBe(0);
     await clock.advance(0.4 * limits.heartbeatMs);
     expect(value("waggle_agent_missed_heartbeats_total")).toBe(1);
-    await agent.beat([], 0, { status: "ready" });
+    await agent.heartbeat([], 0, { status: "ready" });
     await clock.advance(2 * limits.heartbeatMs);
     expect(value("waggle_agent_missed_heartbeats_total")).toBe(2);
   });

@@ -26,7 +26,7 @@ export const rules = [
   "list-again",
   "one-writer",
   "verify-the-base",
-  "growth-is-life",
+  "growth-is-heartbeat",
   "seal-the-unopened",
   "look-after-reconnection",
   "fresh-answers",
@@ -140,7 +140,7 @@ export class Coordinator {
   /** The answer to a peer's question of rule 5e. The log of a halted coordinator does not count. */
   get held(): Held | undefined {
     if (this.log === undefined || this.role === "halted") return undefined;
-    return { term: this.log.terms.at(-1)?.term ?? 0, idx: this.log.line.length };
+    return { term: this.log.terms.at(-1)?.term ?? 0, idx: this.log.chain.length };
   }
 
   get segment(): number {
@@ -193,7 +193,7 @@ export class Coordinator {
     const hasGrown = this.#hasGrown(view);
     if (hasGrown && view.writer !== this.session) this.#heardAt = this.#world.now();
     if (log === "unreadable") return;
-    const standing = this.log === undefined ? "longer" : inspect(this.log.line, log.line);
+    const standing = this.log === undefined ? "longer" : inspect(this.log.chain, log.chain);
     if (standing === "different" && this.#world.has("compare-with-held")) {
       this.#halt("the log continued differently");
       return;
@@ -215,7 +215,7 @@ export class Coordinator {
     this.log = log;
     this.#segment = view.segment;
     this.#position = view.length;
-    if (view.base !== undefined) this.#baseIdx = view.base.line.length;
+    if (view.base !== undefined) this.#baseIdx = view.base.chain.length;
   }
 
   /** The live segment with the highest number, by listing. */
@@ -288,7 +288,7 @@ export class Coordinator {
       if (hasGrown) this.#growth.set(segment, { written: view.written, at: this.#world.now() });
       const since = this.#growth.get(segment)?.at ?? 0;
       const isYoung = view.length > 0 && this.#world.now() - since < LEADER_TIMEOUT;
-      if (this.#world.has("growth-is-life") && isYoung) {
+      if (this.#world.has("growth-is-heartbeat") && isYoung) {
         yield { ask: "time", steps: 10 };
         return "stand-by";
       }
@@ -337,12 +337,12 @@ export class Coordinator {
   /** Rule 5d. */
   #compare(newest: Newest | undefined): { readonly log: Log; readonly needsBase: boolean } | "halt" {
     const held = this.log;
-    if (newest === undefined) return { log: held ?? { line: [], terms: [] }, needsBase: held !== undefined };
+    if (newest === undefined) return { log: held ?? { chain: [], terms: [] }, needsBase: held !== undefined };
     const { log, view, isWhole } = newest;
     if (log === "unreadable") return held === undefined ? "halt" : { log: held, needsBase: true };
     if (held === undefined) return { log, needsBase: view.isDamaged };
     if (!this.#world.has("compare-with-held")) return { log, needsBase: false };
-    switch (inspect(held.line, log.line)) {
+    switch (inspect(held.chain, log.chain)) {
       case "same":
       case "longer":
         return { log, needsBase: view.isDamaged || !isWhole };
@@ -354,8 +354,8 @@ export class Coordinator {
   }
 
   /** Rule 10: batches in flight at the seal are committed if the segment's end holds them. */
-  #settle(unsettled: readonly Batch[], { line }: Log): void {
-    for (const batch of unsettled) if (line[batch.idx - 1]?.hash === batch.hash) this.#settled.push(batch);
+  #settle(unsettled: readonly Batch[], { chain }: Log): void {
+    for (const batch of unsettled) if (chain[batch.idx - 1]?.hash === batch.hash) this.#settled.push(batch);
   }
   #settled: Batch[] = [];
 
@@ -385,8 +385,8 @@ export class Coordinator {
       );
       if (appeared.length > 0) return "stand-by";
     }
-    const needsBase = plan.needsBase || plan.log.line.length - this.#baseIdx >= COMPACTION_DUE * 2;
-    const manifest = needsBase ? `base ${segment} ${lastHash(plan.log.line)} ${this.session}` : undefined;
+    const needsBase = plan.needsBase || plan.log.chain.length - this.#baseIdx >= COMPACTION_DUE * 2;
+    const manifest = needsBase ? `base ${segment} ${lastHash(plan.log.chain)} ${this.session}` : undefined;
     if (manifest !== undefined)
       for (let part = 0; part < BASE_PARTS; part += 1) {
         const record: StoredRecord = { kind: "base", session: this.session, part, log: plan.log, manifest };
@@ -410,11 +410,11 @@ export class Coordinator {
       if (stored === undefined || stored.length !== position || stored.some(({ kind }) => kind === "lost"))
         return "stand-by";
     }
-    const hash = `opened ${segment} ${this.session} ${lastHash(log.line)}`;
+    const hash = `opened ${segment} ${this.session} ${lastHash(log.chain)}`;
     const end =
       previous === undefined
         ? undefined
-        : { segment: previous, idx: log.line.length, hash: lastHash(log.line) };
+        : { segment: previous, idx: log.chain.length, hash: lastHash(log.chain) };
     const record: StoredRecord = {
       kind: "opened",
       segment,
@@ -427,9 +427,9 @@ export class Coordinator {
     this.#segment = segment;
     this.#position = position + 1;
     this.#openedAt = this.#world.now();
-    if (manifest !== undefined) this.#baseIdx = log.line.length;
+    if (manifest !== undefined) this.#baseIdx = log.chain.length;
     this.log = withSegment(log, { ...viewOf(segment, []), opened: hash });
-    this.#world.note(`${this.id} leads segment ${segment} from ${log.line.length + 1} on`);
+    this.#world.note(`${this.id} leads segment ${segment} from ${log.chain.length + 1} on`);
     return "leads";
   }
 
@@ -470,7 +470,7 @@ export class Coordinator {
     if (this.#world.hasOrder(this.id, "hand-over")) return yield* this.#handOver();
     if (
       this.#world.hasOrder(this.id, "compact") &&
-      (this.log?.line.length ?? 0) - this.#baseIdx >= COMPACTION_DUE
+      (this.log?.chain.length ?? 0) - this.#baseIdx >= COMPACTION_DUE
     ) {
       const compacted = yield* this.#compact();
       if (compacted !== "goes on") return compacted;
@@ -503,8 +503,8 @@ export class Coordinator {
       !newest.isWhole
     )
       return "again";
-    const line = [...(this.log?.line ?? [])];
-    const standing = inspect(line, newest.log.line);
+    const chain = [...(this.log?.chain ?? [])];
+    const standing = inspect(chain, newest.log.chain);
     if (standing === "different") return this.#halt("the log continued differently");
     if (standing === "shorter") return "again";
     return newest.view.length === this.#position ? "goes on" : yield* this.#lookAtPosition(sentAt);
@@ -513,14 +513,14 @@ export class Coordinator {
   /** New batches for waiting tasks; an empty batch as a sign of life. */
   #decide(): void {
     while (this.#inFlight.length < IN_FLIGHT_MAX) {
-      const line = [...(this.log?.line ?? []), ...this.#inFlight];
-      const known = new Set(line.flatMap(({ tasks }) => tasks));
+      const chain = [...(this.log?.chain ?? []), ...this.#inFlight];
+      const known = new Set(chain.flatMap(({ tasks }) => tasks));
       const tasks = this.#world
         .nextTasks()
         .filter((task) => !known.has(task))
         .slice(0, 1);
       if (tasks.length === 0 && this.#inFlight.length > 0) return;
-      const [term, idx, prev] = [this.#segment, line.length + 1, lastHash(line)];
+      const [term, idx, prev] = [this.#segment, chain.length + 1, lastHash(chain)];
       this.#inFlight.push({
         term,
         idx,
@@ -588,7 +588,7 @@ export class Coordinator {
     for (const batch of this.#inFlight.splice(0, count)) {
       if (this.log === undefined) throw new Error("who leads holds a log");
       this.#position += 1;
-      this.log = { line: [...this.log.line, batch], terms: this.log.terms };
+      this.log = { chain: [...this.log.chain, batch], terms: this.log.terms };
       this.#answer(batch);
     }
   }
@@ -637,19 +637,19 @@ export class Coordinator {
     if (!(yield* this.#put(segment, position, { kind: "claim", segment, session: this.session })))
       return "goes on";
     position += 1;
-    const baseIdx = held.line.length - 1;
+    const baseIdx = held.chain.length - 1;
     const base: Log = {
-      line: held.line.slice(0, baseIdx),
+      chain: held.chain.slice(0, baseIdx),
       terms: held.terms.filter(({ firstIdx }) => firstIdx <= baseIdx),
     };
     const terms = held.terms;
-    const manifest = `base ${segment} ${lastHash(base.line)} ${this.session}`;
+    const manifest = `base ${segment} ${lastHash(base.chain)} ${this.session}`;
     for (let part = 0; part < BASE_PARTS; part += 1) {
       const record: StoredRecord = {
         kind: "base",
         session: this.session,
         part,
-        log: { line: base.line, terms },
+        log: { chain: base.chain, terms },
         manifest,
       };
       if (!(yield* this.#put(segment, position, record))) return "goes on";
@@ -668,9 +668,9 @@ export class Coordinator {
     const stored = yield* this.#read(before);
     if (stored === undefined || stored.some(({ kind }) => kind === "lost")) return "again";
     const own = stored.filter((record) => record.kind === "batch" && record.session === this.session).length;
-    const mine = (this.log?.line ?? []).filter(({ term }) => term === before).length;
+    const mine = (this.log?.chain ?? []).filter(({ term }) => term === before).length;
     if (own !== mine) return "again";
-    for (const batch of (this.log ?? held).line.slice(baseIdx)) {
+    for (const batch of (this.log ?? held).chain.slice(baseIdx)) {
       if (!(yield* this.#put(segment, position, { kind: "copy", session: this.session, batch })))
         return "again";
       position += 1;
@@ -711,8 +711,8 @@ export class Coordinator {
   }
 
   #isHeldIn(stored: Log | "unreadable"): boolean {
-    const line = this.log?.line ?? [];
-    return stored !== "unreadable" && stored.line[line.length - 1]?.hash === line.at(-1)?.hash;
+    const chain = this.log?.chain ?? [];
+    return stored !== "unreadable" && stored.chain[chain.length - 1]?.hash === chain.at(-1)?.hash;
   }
 
   // The server

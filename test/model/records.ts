@@ -52,6 +52,6 @@ export interface Term {
 
 /** The log held by a coordinator: all committed batches, and their terms. */
 export interface Log {
-  readonly line: readonly Batch[];
+  readonly chain: readonly Batch[];
   readonly terms: readonly Term[];
 }

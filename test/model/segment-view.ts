@@ -3,7 +3,7 @@
 
 import type { Batch, Log, SegmentEnd, StoredRecord } from "./records.ts";
 
-const emptyLog: Log = { line: [], terms: [] };
+const emptyLog: Log = { chain: [], terms: [] };
 
 /** The content of one segment. */
 export interface SegmentView {
@@ -67,9 +67,9 @@ function baseIn(head: readonly StoredRecord[]): { readonly log: Log; readonly ma
   const isWhole = parts.length === BASE_PARTS && parts.every(({ part }, at) => part === at);
   if (first === undefined || !isWhole) return undefined;
   const copies = head.flatMap((record) => (record.kind === "copy" ? [record.batch] : []));
-  const line = extended(first.log.line, copies);
-  return line.length === first.log.line.length + copies.length
-    ? { log: { line, terms: first.log.terms }, manifest: first.manifest }
+  const chain = extended(first.log.chain, copies);
+  return chain.length === first.log.chain.length + copies.length
+    ? { log: { chain, terms: first.log.terms }, manifest: first.manifest }
     : undefined;
 }
 
@@ -100,34 +100,34 @@ function baseOf(view: SegmentView, contents: Contents, held: Log): Log | "unread
   const { segment, idx, hash } = view.previous;
   const stored = logOf(segment, contents, held);
   for (const log of stored === "unreadable" ? [held] : [stored, held])
-    if ((log.line[idx - 1]?.hash ?? "") === hash) return cutTo(log, idx);
+    if ((log.chain[idx - 1]?.hash ?? "") === hash) return cutTo(log, idx);
   return "unreadable";
 }
 
 /** `log` continued by the batches behind `Opened` of the segment's writer. */
 export function withSegment(log: Log, { segment, opened = "", batches }: SegmentView): Log {
-  const line = extended(
-    log.line,
+  const chain = extended(
+    log.chain,
     batches.filter(({ term }) => term === segment),
   );
-  return { line, terms: [...log.terms, { term: segment, opened, firstIdx: log.line.length + 1 }] };
+  return { chain, terms: [...log.terms, { term: segment, opened, firstIdx: log.chain.length + 1 }] };
 }
 
 /** The log without the batches behind `idx`, and without terms that begin behind `idx`. */
-function cutTo({ line, terms }: Log, idx: number): Log {
-  return { line: line.slice(0, idx), terms: terms.filter(({ firstIdx }) => firstIdx <= idx + 1) };
+function cutTo({ chain, terms }: Log, idx: number): Log {
+  return { chain: chain.slice(0, idx), terms: terms.filter(({ firstIdx }) => firstIdx <= idx + 1) };
 }
 
 /** Keeps only batches that continue the log: all others are foreign or superseded. */
-function extended(line: readonly Batch[], batches: readonly Batch[]): readonly Batch[] {
-  const all = [...line];
+function extended(chain: readonly Batch[], batches: readonly Batch[]): readonly Batch[] {
+  const all = [...chain];
   for (const batch of batches)
     if (batch.prev === lastHash(all) && batch.idx === all.length + 1) all.push(batch);
   return all;
 }
 
-export function lastHash(line: readonly Batch[]): string {
-  return line.at(-1)?.hash ?? "";
+export function lastHash(chain: readonly Batch[]): string {
+  return chain.at(-1)?.hash ?? "";
 }
 
 /** Compares a stored log with a held log. */

@@ -38,7 +38,7 @@ describe("a search finds a broken promise without", () => {
     ["compare-with-held", "one", 7],
     ["ask-the-others", "one", 28],
     ["list-again", "three", 39],
-    ["growth-is-life", "three", 301],
+    ["growth-is-heartbeat", "three", 301],
     ["seal-the-unopened", "three", 139],
     ["look-after-reconnection", "one", 27],
     ["fresh-answers", "three", 282],

@@ -43,7 +43,7 @@ interface Pending {
 interface Node {
   readonly id: string;
   process: Coordinator | undefined;
-  lives: number;
+  sessions: number;
   pending: Pending | undefined;
   isPaused: boolean;
   isCut: boolean;
@@ -81,7 +81,7 @@ export class World implements Surroundings {
   #lossAt = -1;
   /** When a leader began to read the remaining segments, by the segment to delete. */
   readonly #readBackAt = new Map<number, number>();
-  #syncedLine: readonly Batch[] = [];
+  #syncedChain: readonly Batch[] = [];
   #turn = 0;
 
   constructor(options: WorldOptions) {
@@ -90,7 +90,7 @@ export class World implements Surroundings {
     this.#nodes = Array.from({ length: options.coordinators ?? 3 }, (_, at) => ({
       id: "ABCDE"[at] ?? "Z",
       process: undefined,
-      lives: 0,
+      sessions: 0,
       pending: undefined,
       isPaused: false,
       isCut: false,
@@ -167,12 +167,12 @@ export class World implements Surroundings {
       [...recordsBySegment].filter(([each]) => each !== segment && !this.#readBackAt.has(each)),
     );
     const log = restartLog(kept);
-    const line = log === "unreadable" ? [] : log.line;
-    const held = by.log?.line ?? [];
-    if (line[held.length - 1]?.hash === held.at(-1)?.hash) return;
+    const chain = log === "unreadable" ? [] : log.chain;
+    const held = by.log?.chain ?? [];
+    if (chain[held.length - 1]?.hash === held.at(-1)?.hash) return;
     this.#violate(
       "deleted",
-      `without segment ${segment} what ${by.id} read gives ${line.length} of ${held.length}`,
+      `without segment ${segment} what ${by.id} read gives ${chain.length} of ${held.length}`,
     );
   }
 
@@ -203,7 +203,7 @@ export class World implements Surroundings {
 
   #sync(): void {
     this.#service.sync();
-    this.#syncedLine = this.#storedLine() ?? [];
+    this.#syncedChain = this.#storedChain() ?? [];
   }
 
   #isReady({ process, pending, isPaused }: Node): boolean {
@@ -250,9 +250,9 @@ export class World implements Surroundings {
   /** A deletion must keep everything that a restart reads, unless damage came after the leader's reading. */
   #run(operation: Operation): Answer {
     if (operation.op !== "delete") return this.#service.run(operation);
-    const before = this.#storedLine() ?? [];
+    const before = this.#storedChain() ?? [];
     const answer = this.#service.run(operation);
-    const after = this.#storedLine() ?? [];
+    const after = this.#storedChain() ?? [];
     const { segment } = operation;
     if (after.length < before.length && this.#lossAt < (this.#readBackAt.get(segment) ?? 0))
       this.#violate(
@@ -269,10 +269,10 @@ export class World implements Surroundings {
   }
 
   #start(node: Node): void {
-    node.lives += 1;
+    node.sessions += 1;
     node.order = undefined;
     this.#current = node;
-    node.process = new Coordinator(node.id, `${node.id}${node.lives}`, this);
+    node.process = new Coordinator(node.id, `${node.id}${node.sessions}`, this);
     this.#goOn(node, node.process.steps.next());
   }
 
@@ -397,8 +397,8 @@ export class World implements Surroundings {
       if (this.#options.store === "one") node.epoch += 1;
     }
     this.note(`power loss: ${this.#service.losePower((segment, length) => this.#mayLose(segment, length))}`);
-    const stored = hashesOf(this.#storedLine() ?? []);
-    const gone = this.#syncedLine.filter(({ hash }) => !stored.has(hash));
+    const stored = hashesOf(this.#storedChain() ?? []);
+    const gone = this.#syncedChain.filter(({ hash }) => !stored.has(hash));
     if (gone.length > 0 && !this.#isDamaged)
       this.#violate("deleted", `a power loss took ${gone.length} synced batches`);
   }
@@ -435,7 +435,7 @@ export class World implements Surroundings {
     if (this.#options.profile === "outside") return true;
     const holder = this.#longestHealthy()?.process?.log;
     if (holder === undefined) return false;
-    const held = hashesOf(holder.line);
+    const held = hashesOf(holder.chain);
     const atStake = this.#atStake();
     const records = this.#service.contents.get(segment) ?? [];
     const areBatches = records.slice(length).every(({ kind }) => kind === "batch" || kind === "foreign");
@@ -453,20 +453,20 @@ export class World implements Surroundings {
    *  restoration. */
   #guardian(): Node | undefined {
     if (this.#options.profile === "outside" || !this.#mayMiss) return undefined;
-    const line = this.#storedLine();
-    const stored = hashesOf(line ?? []);
-    this.#mayMiss = line === undefined || ![...this.#atStake()].every((hash) => stored.has(hash));
+    const chain = this.#storedChain();
+    const stored = hashesOf(chain ?? []);
+    this.#mayMiss = chain === undefined || ![...this.#atStake()].every((hash) => stored.has(hash));
     return this.#mayMiss ? this.#longestHealthy() : undefined;
   }
 
   /** Batches acknowledged to a client, or read by a coordinator. */
   #atStake(): ReadonlySet<string> {
-    const held = this.#nodes.flatMap(({ process }) => process?.log?.line ?? []);
+    const held = this.#nodes.flatMap(({ process }) => process?.log?.chain ?? []);
     return hashesOf([...this.#acknowledged.map(({ batch }) => batch), ...held]);
   }
 
   #longestHealthy(): Node | undefined {
-    const lengthOf = ({ process }: Node) => process?.log?.line.length ?? -1;
+    const lengthOf = ({ process }: Node) => process?.log?.chain.length ?? -1;
     const healthy = this.#nodes.filter(isHealthy).sort((a, b) => lengthOf(b) - lengthOf(a));
     return healthy[0];
   }
@@ -474,21 +474,21 @@ export class World implements Surroundings {
   // Checkers
 
   #compareWithAcknowledged(by: Coordinator): void {
-    const line = by.log?.line ?? [];
+    const chain = by.log?.chain ?? [];
     const terms = by.log?.terms ?? [];
     for (const acknowledged of this.#acknowledged) {
-      if (acknowledged.isKnownLost || line[acknowledged.batch.idx - 1]?.hash === acknowledged.batch.hash)
+      if (acknowledged.isKnownLost || chain[acknowledged.batch.idx - 1]?.hash === acknowledged.batch.hash)
         continue;
-      const sentence = `${by.id} in term ${terms.at(-1)?.term} up to ${line.length} lacks ${acknowledged.batch.tasks.join()} of ${acknowledged.batch.term}.${acknowledged.batch.idx}`;
+      const sentence = `${by.id} in term ${terms.at(-1)?.term} up to ${chain.length} lacks ${acknowledged.batch.tasks.join()} of ${acknowledged.batch.term}.${acknowledged.batch.idx}`;
       if (this.#options.profile === "inside") this.#violate("lost", sentence);
-      else if (isVisible(acknowledged, terms, line.length)) acknowledged.isKnownLost = true;
+      else if (isVisible(acknowledged, terms, chain.length)) acknowledged.isKnownLost = true;
       else this.#violate("silent loss", sentence);
     }
   }
 
-  #storedLine(): readonly Batch[] | undefined {
+  #storedChain(): readonly Batch[] | undefined {
     const log = restartLog(this.#service.contents);
-    return log === "unreadable" ? undefined : log.line;
+    return log === "unreadable" ? undefined : log.chain;
   }
 
   #heal(): void {
@@ -506,7 +506,7 @@ export class World implements Surroundings {
     if (this.#options.profile === "outside" && this.#nodes.every(({ process }) => process?.role === "halted"))
       return true;
     // A restart may need the base that the leader writes after noticing damage, so the run waits for it.
-    const isStored = this.#storedLine()?.some(({ tasks }) => tasks.includes(last)) === true;
+    const isStored = this.#storedChain()?.some(({ tasks }) => tasks.includes(last)) === true;
     return this.#isAcceptedByAll(last) && (isStored || this.#options.profile === "outside");
   }
 
@@ -514,7 +514,7 @@ export class World implements Surroundings {
     if (!this.#answeredTasks.has(last)) return false;
     const running = this.#nodes.filter(({ process }) => process?.role !== "halted");
     return running.every(
-      ({ process }) => process?.log?.line.some(({ tasks }) => tasks.includes(last)) === true,
+      ({ process }) => process?.log?.chain.some(({ tasks }) => tasks.includes(last)) === true,
     );
   }
 
@@ -527,7 +527,7 @@ export class World implements Surroundings {
         `${last} is not accepted by all after ${SETTLE_STEPS} quiet steps: ${roles}`,
       );
     }
-    const stored = this.#storedLine() ?? [];
+    const stored = this.#storedChain() ?? [];
     const counts = new Map<string, number>();
     for (const task of stored.flatMap(({ tasks }) => tasks)) counts.set(task, (counts.get(task) ?? 0) + 1);
     for (const [task, count] of counts)
@@ -536,9 +536,9 @@ export class World implements Surroundings {
       if (stored[batch.idx - 1]?.hash !== batch.hash)
         this.#violate("lost", `${batch.tasks.join()} is not in the journal`);
     for (const { id, process } of this.#nodes) {
-      const line = process?.log?.line ?? [];
-      const common = Math.min(line.length, stored.length);
-      if (line.slice(0, common).some(({ hash }, at) => hash !== stored[at]?.hash))
+      const chain = process?.log?.chain ?? [];
+      const common = Math.min(chain.length, stored.length);
+      if (chain.slice(0, common).some(({ hash }, at) => hash !== stored[at]?.hash))
         this.#violate("restart differs", `${id} holds another log than the journal gives`);
     }
   }
@@ -549,8 +549,8 @@ export class World implements Surroundings {
   }
 }
 
-function hashesOf(line: readonly Batch[]): Set<string> {
-  return new Set(line.map(({ hash }) => hash));
+function hashesOf(chain: readonly Batch[]): Set<string> {
+  return new Set(chain.map(({ hash }) => hash));
 }
 
 function isHealthy({ process, isPaused, isCut }: Node): boolean {
@@ -574,7 +574,7 @@ function mayComeLate({ op }: Operation): boolean {
 
 function batchesIn(record: StoredRecord): readonly Batch[] {
   if (record.kind === "batch" || record.kind === "copy") return [record.batch];
-  return record.kind === "base" ? record.log.line : [];
+  return record.kind === "base" ? record.log.chain : [];
 }
 
 function describe(operation: Operation): string {

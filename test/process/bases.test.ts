@@ -136,8 +136,10 @@ it("goes on from the older base where the newest is damaged", async () => {
 
 async function newestWithBase(folder: string): Promise<number> {
   const journal = await openFileJournalReader(folder);
-  const lives = await Promise.all(
+  const liveSegments = await Promise.all(
     (await journal.list()).map((number) => liveSegment(journal.segment(number))),
   );
-  return lives.findLast((live) => live?.opened.base !== undefined)?.number ?? expect.fail("there is a base");
+  return (
+    liveSegments.findLast((live) => live?.opened.base !== undefined)?.number ?? expect.fail("there is a base")
+  );
 }

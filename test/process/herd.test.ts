@@ -75,7 +75,7 @@ async function occupyAll(ms: number) {
 }
 
 /** Resolves when each agent has sent one more heartbeat. */
-async function allBeat(): Promise<void> {
+async function sendAllHeartbeats(): Promise<void> {
   const transport = await connectNats({ urls: [server.url], name: "watching" });
   const heard = new Set<string>();
   await new Promise<void>((resolve) => {
@@ -97,7 +97,7 @@ describe.skipIf(binary === undefined)(`${AGENTS} agents`, () => {
     const tasks = await occupyAll(25_000);
     await server.restart();
     const backAt = performance.now();
-    await allBeat();
+    await sendAllHeartbeats();
     const reconnectMs = performance.now() - backAt;
     const outcomes = await Promise.all(tasks.map((task) => task.outcome()));
     console.log(
@@ -120,7 +120,7 @@ describe.skipIf(binary === undefined)(`${AGENTS} agents`, () => {
     await sleep(limits.agentLostMs + 3_000);
     await server.restart();
     await sleep(limits.agentLostMs + 2_000);
-    await allBeat();
+    await sendAllHeartbeats();
     expect(await journaled("AgentLeft")).toEqual([]);
     expect(await journaled("AgentJoined")).toHaveLength(AGENTS);
     expect(herds.map(({ said }) => said).join("")).not.toContain("ended");

@@ -11,7 +11,7 @@ const firstStatus = {
   agents: [],
   queues: [{ kind: "k", waiting: 1, oldestMs: 5, agents: 0 }],
   projects: [{ project: "p", tasks: {}, users: [{ user: "u", tasks: {}, waitMsMean: 0, waitMsMax: 0 }] }],
-  journal: { id: "j", durability: "file", sentence: "It is safe", bytes: 10, deadRecords: 0 },
+  journal: { id: "j", durability: "file", sentence: "It is safe", bytes: 10 },
   counters: {},
 };
 

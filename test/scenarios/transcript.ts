@@ -29,7 +29,7 @@ interface Actor {
   readonly id: string;
   readonly join: object;
   incarnation: string;
-  lives: number;
+  sessions: number;
   isSilent: boolean;
   /** Pushes do not reach the agent. */
   isIsolated: boolean;
@@ -227,37 +227,37 @@ class Stage {
 
   async #enter(id: string, { kinds = "count", max = "4" }: Record<string, string>): Promise<void> {
     const join = { kinds: kinds.split(","), maxConcurrent: Number(max) };
-    const life = {
+    const counters = {
       incarnation: "",
-      lives: 0,
+      sessions: 0,
       isSilent: false,
       isIsolated: false,
       held: new Map(),
       seen: new Set<number>(),
       slots: new Map<string, boolean>(),
     };
-    const actor: Actor = { id, join, ...life };
+    const actor: Actor = { id, join, ...counters };
     this.#actorById.set(id, actor);
     this.#swarmOf().client.listen<AgentPush>(subjects.assign("_", id)).onPush = (push) =>
       this.#hear(actor, push);
     await this.#begin(actor);
-    this.#beat(actor);
+    this.#heartbeat(actor);
   }
 
   async #begin(actor: Actor): Promise<void> {
-    actor.lives += 1;
-    actor.incarnation = `${actor.id}-${actor.lives}`;
+    actor.sessions += 1;
+    actor.incarnation = `${actor.id}-${actor.sessions}`;
     actor.isSilent = false;
     actor.held = new Map();
     actor.seen = new Set();
     actor.slots = new Map();
     const { incarnation, join } = actor;
-    const after = actor.lives === 1 ? {} : { after: `${actor.id}-${actor.lives - 1}` };
+    const after = actor.sessions === 1 ? {} : { after: `${actor.id}-${actor.sessions - 1}` };
     const message = { ...join, incarnation, ...after };
     await this.#swarmOf().client.ask(subjects.agent("_", actor.id, "join"), message);
   }
 
-  #beat(actor: Actor): void {
+  #heartbeat(actor: Actor): void {
     if (this.#isOver) return;
     let seen = 0;
     while (actor.seen.has(seen + 1)) seen += 1;
@@ -266,9 +266,9 @@ class Stage {
     const handlesOf = (isHeld: boolean) =>
       [...actor.slots].filter(([, each]) => each === isHeld).map(([handle]) => handle);
     const slots = { held: handlesOf(true), waiting: handlesOf(false) };
-    const beat = { incarnation, status: "busy", inFlight: held.length, seen, held, slots };
-    if (!actor.isSilent) this.#ask(subjects.agent("_", actor.id, "heartbeat"), beat);
-    this.#clock.after(limits.heartbeatMs, () => this.#beat(actor));
+    const heartbeat = { incarnation, status: "busy", inFlight: held.length, seen, held, slots };
+    if (!actor.isSilent) this.#ask(subjects.agent("_", actor.id, "heartbeat"), heartbeat);
+    this.#clock.after(limits.heartbeatMs, () => this.#heartbeat(actor));
   }
 
   #hear(actor: Actor, push: AgentPush): void {

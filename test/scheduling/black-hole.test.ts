@@ -129,13 +129,13 @@ class SimulatedSwarm {
 
   #work(event: EventOf<"TaskAssigned">): void {
     const { ms, succeeds } = this.#behaviour(event.agent, this.#at);
-    const { agent, incarnation: life, project, task, attempt, token } = event;
+    const { agent, incarnation: session, project, task, attempt, token } = event;
     this.#reports.push({
       dueAt: this.#at + ms,
       command: {
         type: "ReportResult",
         agent,
-        incarnation: life,
+        incarnation: session,
         project,
         task,
         attempt,

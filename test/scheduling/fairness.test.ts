@@ -8,7 +8,7 @@ import { SwarmFixture } from "./swarm-fixture.ts";
 type Level = "projects" | "users";
 
 /** One agent with a capacity of one, busy: each tick its attempt ends and the next begins. */
-class Line {
+class Queue {
   readonly swarm = new SwarmFixture();
   readonly #level: Level;
   #tasks = 0;
@@ -60,11 +60,11 @@ function longestRun(owners: readonly string[]): number {
 
 describe.each(["projects", "users"] as const)("among %s", (level) => {
   it("a newcomer and a member that worked alone before alternate from the newcomer's first tick on", () => {
-    const line = new Line(level);
-    line.submit("old", 1_300);
-    line.run(1_000);
-    line.submit("new", 300);
-    const owners = line.run(400);
+    const queue = new Queue(level);
+    queue.submit("old", 1_300);
+    queue.run(1_000);
+    queue.submit("new", 300);
+    const owners = queue.run(400);
     expect(owners[0]).toBe("new");
     expect(longestRun(owners)).toBe(1);
   });
@@ -72,65 +72,65 @@ describe.each(["projects", "users"] as const)("among %s", (level) => {
   it("a newcomer is served within a round of the waiting members, whatever these run", () => {
     for (let seed = 0; seed < 20; seed += 1) {
       const dice = new Dice(seed);
-      const line = new Line(level);
+      const queue = new Queue(level);
       const others = 2 + dice.below(12);
-      for (let n = 0; n < others; n += 1) line.submit(`o${n}`, 200, { weight: 1 + dice.below(9) });
-      line.run(100 + dice.below(100));
-      line.submit("new", 1, { weight: 1 + dice.below(9) });
-      expect(line.run(others + 1)).toContain("new");
+      for (let n = 0; n < others; n += 1) queue.submit(`o${n}`, 200, { weight: 1 + dice.below(9) });
+      queue.run(100 + dice.below(100));
+      queue.submit("new", 1, { weight: 1 + dice.below(9) });
+      expect(queue.run(others + 1)).toContain("new");
     }
   });
 
   it("no member saves up turns with a task that no agent serves", () => {
-    const line = new Line(level);
-    line.submit("saver", 1, { of: "nobody-serves-this" });
-    for (const other of ["x", "y", "z"]) line.submit(other, 400);
-    line.run(300);
-    line.submit("saver", 100);
-    const owners = line.run(200);
+    const queue = new Queue(level);
+    queue.submit("saver", 1, { of: "nobody-serves-this" });
+    for (const other of ["x", "y", "z"]) queue.submit(other, 400);
+    queue.run(300);
+    queue.submit("saver", 100);
+    const owners = queue.run(200);
     expect(owners.slice(0, 4)).toContain("saver");
     expect(longestRun(owners)).toBeLessThanOrEqual(2);
     expect(owners.filter((owner) => owner === "saver")).toHaveLength(50);
   });
 
   it("no member saves up turns without tasks", () => {
-    const line = new Line(level);
-    line.submit("saver", 1);
-    line.submit("x", 400);
-    line.run(300);
-    line.submit("saver", 60);
-    expect(longestRun(line.run(80))).toBe(1);
+    const queue = new Queue(level);
+    queue.submit("saver", 1);
+    queue.submit("x", 400);
+    queue.run(300);
+    queue.submit("saver", 60);
+    expect(longestRun(queue.run(80))).toBe(1);
   });
 
   it("turns are by cost: tasks of eight times the weight have an eighth of the turns", () => {
-    const line = new Line(level);
-    line.submit("heavy", 200, { weight: 8 });
-    line.submit("light", 1_000);
-    const owners = line.run(900);
+    const queue = new Queue(level);
+    queue.submit("heavy", 200, { weight: 8 });
+    queue.submit("light", 1_000);
+    const owners = queue.run(900);
     expect(Math.abs(owners.filter((owner) => owner === "heavy").length - 100)).toBeLessThanOrEqual(1);
   });
 });
 
 describe("credit weights", () => {
   it("share contended capacity 3 to 1, and all of it without rivals", () => {
-    const line = new Line("projects");
-    line.setWeight("gold", 3);
-    line.submit("gold", 300);
-    line.submit("tin", 300);
-    const owners = line.run(200);
+    const queue = new Queue("projects");
+    queue.setWeight("gold", 3);
+    queue.submit("gold", 300);
+    queue.submit("tin", 300);
+    const owners = queue.run(200);
     expect(Math.abs(owners.filter((owner) => owner === "gold").length - 150)).toBeLessThanOrEqual(1);
-    line.run(200);
+    queue.run(200);
     // Gold has run all its tasks; the rest goes to the remaining member.
-    expect(new Set(line.run(200))).toEqual(new Set(["tin"]));
+    expect(new Set(queue.run(200))).toEqual(new Set(["tin"]));
   });
 
   it("a project without a grant for its window goes first, once", () => {
-    const line = new Line("projects");
-    line.swarm.setPolicy({ guaranteeMs: 50_000 });
-    line.setWeight("big", 1_000);
-    line.submit("big", 1_000);
-    line.submit("small", 20, { weight: 100 });
-    const owners = line.run(400);
+    const queue = new Queue("projects");
+    queue.swarm.setPolicy({ guaranteeMs: 50_000 });
+    queue.setWeight("big", 1_000);
+    queue.submit("big", 1_000);
+    queue.submit("small", 20, { weight: 100 });
+    const owners = queue.run(400);
     const turns = owners.flatMap((owner, at) => (owner === "small" ? [at] : []));
     expect(turns.length).toBeGreaterThanOrEqual(8);
     for (const [at, turn] of turns.entries()) if (at > 1) expect(turn - (turns[at - 1] ?? 0)).toBe(50);

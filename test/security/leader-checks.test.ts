@@ -100,7 +100,7 @@ describe.runIf(server !== undefined)("the leader", () => {
       return ask(this.#group, subjects.agent(this.#group, this.#id, verb), { incarnation: "i1", ...body });
     }
 
-    async beat(more: object = {}): Promise<void> {
+    async heartbeat(more: object = {}): Promise<void> {
       const held = this.assigned.map(({ task, attempt }) => ({ project: "x", task, attempt }));
       const state = { status: "ready", inFlight: held.length, held, seen: this.seen };
       await this.ask("heartbeat", { ...state, ...more });
@@ -111,7 +111,7 @@ describe.runIf(server !== undefined)("the leader", () => {
       const isHere = () => this.assigned.some((each) => each.task === task);
       await expect
         .poll(async () => {
-          await this.beat();
+          await this.heartbeat();
           return isHere();
         }, patience)
         .toBe(true);
@@ -163,9 +163,9 @@ describe.runIf(server !== undefined)("the leader", () => {
     expect(await acquire({ project: "y", tokens: 1 })).toMatchObject(forbidden("projects"));
     expect(await acquire({ project: "x", tokens: 11 })).toMatchObject(forbidden("tokens"));
 
-    await agent.beat({ maxConcurrent: 2 });
+    await agent.heartbeat({ maxConcurrent: 2 });
     await expect.poll(async () => (await rowOf("a1"))?.maxConcurrent, patience).toBe(2);
-    await agent.beat({ maxConcurrent: 100 });
+    await agent.heartbeat({ maxConcurrent: 100 });
     expect((await rowOf("a1"))?.maxConcurrent).toBe(2);
 
     expect(await submit("y-submitter", { id: "of-y", kind: "k", user: "yvonne" }, "y")).toMatchObject({

@@ -152,14 +152,14 @@ function configuration(options: NatsServerOptions & { storeDir: string; port: nu
   return `${lines.join("\n")}\n`;
 }
 
-interface Life {
+interface RunningServer {
   readonly child: ChildProcess;
   readonly pid: number;
   readonly port: number;
 }
 
 /** Another process may take a port between its choice and the start. */
-async function startAnywhere(start: (port: number) => Promise<Life>): Promise<Life> {
+async function startAnywhere(start: (port: number) => Promise<RunningServer>): Promise<RunningServer> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await start(await freePort());
@@ -175,7 +175,7 @@ async function launch(from: {
   configFile: string;
   log: string[];
   ownGroup: boolean;
-}): Promise<Life> {
+}): Promise<RunningServer> {
   const child = spawn(from.binary, ["-c", from.configFile], {
     stdio: ["ignore", "ignore", "pipe"],
     detached: from.ownGroup,
@@ -184,7 +184,7 @@ async function launch(from: {
   process.once("exit", killWithUs);
   child.once("exit", () => process.off("exit", killWithUs));
 
-  return await new Promise<Life>((resolve, reject) => {
+  return await new Promise<RunningServer>((resolve, reject) => {
     let port: number | undefined;
     const timer = setTimeout(() => {
       child.kill("SIGKILL");

@@ -114,7 +114,7 @@ export class Model {
   /** By `taskKey`. */
   readonly accepted = new Set<string>();
   readonly turns = new Turns();
-  #lives = 0;
+  #sessions = 0;
 
   commandOf({ what, pick, detail, number }: Wish): Command {
     const { turns } = this;
@@ -229,9 +229,9 @@ export class Model {
     number: number,
   ): Command {
     const isResumed = row !== undefined && number > 3;
-    this.#lives += 1;
+    this.#sessions += 1;
     return join(agent, {
-      incarnation: isResumed ? row.incarnation : incarnation(`${agent}-${this.#lives}`),
+      incarnation: isResumed ? row.incarnation : incarnation(`${agent}-${this.#sessions}`),
       ...(pick % 4 === 0 ? { group: (detail % 2 === 0 ? "g1" : "g2") as GroupId } : {}),
       kinds: kinds.slice(0, 3).filter((_, at) => (pick >> at) & 1),
       maxConcurrent: 1 + (detail % 3),

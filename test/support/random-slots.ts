@@ -36,7 +36,7 @@ const wishes = [
   "lapse",
   "join",
   "join",
-  "beat",
+  "heartbeat",
   "mark",
   "resize",
   "remove",
@@ -81,7 +81,7 @@ function refusalOf(resources: readonly ResourceName[], detail: number) {
 export class SlotModel {
   readonly turns = new SlotTurns();
   readonly #asked: Extract<Command, { type: "AcquireSlots" }>[] = [];
-  #lives = 0;
+  #sessions = 0;
 
   constructor() {
     this.turns.turn(...["a0", "a1", "a2"].map((id) => join(id, { kinds: [] })));
@@ -112,7 +112,7 @@ export class SlotModel {
 
   run({ wishes: asked, passMs }: { readonly wishes: readonly SlotWish[]; readonly passMs: number }): void {
     // A heartbeat ends requests of some age alone.
-    const isOld = asked.some(({ what, detail }) => what === "beat" && detail % 2 === 0);
+    const isOld = asked.some(({ what, detail }) => what === "heartbeat" && detail % 2 === 0);
     this.turns.pass(isOld ? limits.slotUnlistedMs : passMs);
     const commands: Command[] = [];
     const joined = new Set<string>();
@@ -171,9 +171,9 @@ export class SlotModel {
       case "lapse":
         return { type: detail % 2 === 0 ? "LapseAgent" : "LeaveAgent", ...of };
       case "join":
-        this.#lives += 1;
-        return join(agent, { kinds: [], incarnation: incarnation(`${agent}-${this.#lives}`) });
-      case "beat":
+        this.#sessions += 1;
+        return join(agent, { kinds: [], incarnation: incarnation(`${agent}-${this.#sessions}`) });
+      case "heartbeat":
         return {
           type: "ReconcileAgent",
           ...of,

@@ -1,4 +1,4 @@
-// A small swarm with a telling value in every field of the state: rows of all types, each in several conditions.
+// A small swarm with a distinct value in every field of the state: rows of all types, each in several conditions.
 
 import type { Command, ReportedOutcome } from "../../src/core/command.ts";
 import {
@@ -184,7 +184,7 @@ function work(turns: SlotTurns): void {
     }),
   );
   turns.pass(30);
-  turns.turn(beat(turns.agent("a2"), 1), beat(turns.agent("a4"), 0));
+  turns.turn(heartbeat(turns.agent("a2"), 1), heartbeat(turns.agent("a4"), 0));
   const cancelled = [...turns.agent("a2").open.values()].map(({ task: id }) => id).slice(0, 1);
   const failed = [...turns.agent("a3").open.values()].map(({ task: id }) => id);
   turns.turn(
@@ -245,7 +245,7 @@ function refuse(turns: SlotTurns): void {
 }
 
 /** A heartbeat: lists every assignment except the given number. */
-function beat(row: AgentRow, missing: number): Command {
+function heartbeat(row: AgentRow, missing: number): Command {
   const held = Array.from(row.open.values(), ({ project, task, attempt }) => ({ project, task, attempt }));
   const seen = assignmentNumber(row.lastNumber - missing);
   return { type: "ReconcileAgent", agent: row.id, incarnation: row.incarnation, held, seen };

@@ -1,4 +1,4 @@
-// Finds fields that never had a telling value. If a field is always 0, false or empty, a comparison of descriptions
+// Finds fields that never had a distinct value. If a field is always 0, false or empty, a comparison of descriptions
 // cannot show whether the field was kept or reset.
 
 const nothings: ReadonlySet<string> = new Set(["0", "false", '""', "[]", "{}"]);

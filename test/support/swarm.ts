@@ -308,8 +308,8 @@ export class WireAgent extends WireNode {
     return this.report(assignment, "completed", { result });
   }
 
-  beat(held: readonly HeldName[], seen: number, more: object = {}) {
-    const beat = {
+  heartbeat(held: readonly HeldName[], seen: number, more: object = {}) {
+    const heartbeat = {
       incarnation: this.joinMessage.incarnation,
       status: "busy",
       inFlight: held.length,
@@ -317,6 +317,6 @@ export class WireAgent extends WireNode {
       seen,
       ...more,
     };
-    return this.ask(subjects.agent(this.group, this.id, "heartbeat"), beat);
+    return this.ask(subjects.agent(this.group, this.id, "heartbeat"), heartbeat);
   }
 }

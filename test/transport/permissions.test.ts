@@ -45,7 +45,7 @@ for (const { path, version } of natsServersFor("permissions")) {
           { user: lame, password: x, permissions: { publish: ["waggle.v1.>", "_INBOX.>"], subscribe: [">"] } }
           { user: finder, password: x, permissions: {
             publish: ["$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.>"], subscribe: [">"] } }
-          { user: deaf, password: x, permissions: { publish: [">"], subscribe: ["${SWARM}.>"] } }
+          { user: unsubscribed, password: x, permissions: { publish: [">"], subscribe: ["${SWARM}.>"] } }
           { user: prompter, password: x, permissions: {
             publish: ["$SRV.INFO.agents", "${SWARM}.>"], subscribe: ["_INBOX.>", "${SWARM}.>"] } }
           { user: mute, password: x, permissions: { publish: ["${SWARM}.agent.>", "${SWARM}.project.>"], subscribe: { allow: ["_INBOX_mute.>"], deny: ["_INBOX_mute.*.done"] } } }
@@ -230,7 +230,7 @@ for (const { path, version } of natsServersFor("permissions")) {
         });
       const sentence = "the server does not permit this user to";
       expectForbidden(await refusal(open("lame")), `${sentence} publish to $JS.API.STREAM.NAMES. Nothing`);
-      expectForbidden(await refusal(open("deaf")), `${sentence} subscribe to _INBOX.`);
+      expectForbidden(await refusal(open("unsubscribed")), `${sentence} subscribe to _INBOX.`);
       const journal = await open("finder");
       const created = await refusal(journal.create(1));
       expectForbidden(created, `${sentence} publish to $JS.API.STREAM.CREATE.WAGGLE_default_1`);

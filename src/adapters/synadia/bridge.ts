@@ -80,7 +80,7 @@ export class SynadiaBridge {
   start(): void {
     const { wire } = this.#deps;
     this.#subscriptions.push(
-      wire.subscribe(agentHeartbeats, ({ data }) => this.#beat(data), {
+      wire.subscribe(agentHeartbeats, ({ data }) => this.#noteHeartbeat(data), {
         onForbidden: (violation) => this.#fail(new ForbiddenError(forbidden(violation).message)),
       }),
       this.#ask(discoverySubject),
@@ -107,7 +107,7 @@ export class SynadiaBridge {
     return this.#deps.wire.ask(subject, new Uint8Array(), take, (error) => this.#fail(error));
   }
 
-  #beat(data: Uint8Array): void {
+  #noteHeartbeat(data: Uint8Array): void {
     const read = readHeartbeat(data);
     if (!read.ok) return this.#deps.logger.debug({ why: read.message }, "a heartbeat was not understood");
     const { instance, intervalMs } = read.value;

@@ -62,11 +62,11 @@ export function serveAgent(options: ServedAgentOptions): ServedAgent {
     ],
   });
   let cancelTimer: () => void = () => undefined;
-  const beat = () => {
+  const sendHeartbeat = () => {
     wire.publish(heartbeatSubject, heartbeat());
-    cancelTimer = clock.after(limits.synadiaHeartbeatMs, beat, { unref: true });
+    cancelTimer = clock.after(limits.synadiaHeartbeatMs, sendHeartbeat, { unref: true });
   };
-  beat();
+  sendHeartbeat();
   return {
     promptSubject,
     stop: () => {

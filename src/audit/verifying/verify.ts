@@ -2,7 +2,7 @@
 // the terms, and the beginning of each segment. Each base is compared with the state that the batches make.
 //
 // A batch carries the hash of the batch before. A changed batch therefore no longer fits its successor, and a missing
-// batch leaves a hole. Only the newest batch has no successor: a signed head (audit/signed-head.ts) protects the end.
+// batch leaves a gap. Only the newest batch has no successor: a signed head (audit/signed-head.ts) protects the end.
 //
 // Where records of a segment cannot be read, the check continues at the next base. The batches between are a gap. If
 // the journal says that they were lost (`AuditTrimmed`), the gap is no fault.

@@ -348,10 +348,10 @@ async function checkSilentLeader(
   { isSound, context, byStandby }: Unled & { readonly byStandby?: StandbyAnswer },
 ): Promise<Check> {
   const { swarm } = context.settings;
-  const beat = await lead.heard(limits.leaderHeardMs, context.signal);
+  const heartbeat = await lead.heard(limits.leaderHeardMs, context.signal);
   const head = { name: "leader", status: "fail", exitCode: exitCodes.unreachable } as const;
-  if (beat !== undefined) {
-    const found = `${beat.id} leads ${swarm}, term ${beat.term}, batch ${beat.idx}, and does not answer`;
+  if (heartbeat !== undefined) {
+    const found = `${heartbeat.id} leads ${swarm}, term ${heartbeat.term}, batch ${heartbeat.idx}, and does not answer`;
     const advice = isSound ? "look at its log" : `${mendFirst}; then the leader continues by itself`;
     return { ...head, found, advice };
   }

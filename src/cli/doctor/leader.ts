@@ -16,9 +16,9 @@ export class LeadHeard {
 
   constructor(transport: Transport, swarm: SwarmId) {
     this.#subscription = transport.subscribe(subjectsOf(swarm).coordinator, ({ data }) => {
-      const beat = decode(data, coordinatorHeartbeatSchema);
-      if (!beat.ok || !beat.value.leading) return;
-      if (beat.value.term >= (this.#newest?.term ?? 0)) this.#newest = beat.value;
+      const heartbeat = decode(data, coordinatorHeartbeatSchema);
+      if (!heartbeat.ok || !heartbeat.value.leading) return;
+      if (heartbeat.value.term >= (this.#newest?.term ?? 0)) this.#newest = heartbeat.value;
       this.#first.abort();
     });
   }

@@ -65,14 +65,14 @@ export function agentView(status: StatusResponse, book: ActivityBook, id: string
     );
   const fromAt = status.at - limits.dashboardGanttMs;
   const bars = book.barsOf(id).filter(({ toAt = status.at }) => toAt >= fromAt);
-  const attempts = inLanes(bars);
+  const attempts = inGanttRows(bars);
   const failures = book.failures.newest().filter(({ agent }) => agent === id);
   return {
     agent: rowOf(row, book),
     attempts,
     fromAt: Math.max(fromAt, Math.min(status.at, ...bars.map((bar) => bar.fromAt))),
     toAt: status.at,
-    lanes: Math.max(row.maxConcurrent, ...attempts.map(({ lane }) => lane + 1)),
+    ganttRows: Math.max(row.maxConcurrent, ...attempts.map(({ ganttRow }) => ganttRow + 1)),
     scores: {
       times: bars.map((bar) => bar.fromAt),
       series: {
@@ -90,14 +90,14 @@ export function agentView(status: StatusResponse, book: ActivityBook, id: string
   };
 }
 
-/** Each attempt in the first lane that is free at its beginning. */
-function inLanes(bars: readonly Bar[]): readonly AttemptBar[] {
+/** Each attempt in the first row that is free at its beginning. */
+function inGanttRows(bars: readonly Bar[]): readonly AttemptBar[] {
   const freeAt: number[] = [];
   return bars.map(({ project, task, attempt, fromAt, toAt, ended }) => {
     const free = freeAt.findIndex((at) => at <= fromAt);
-    const lane = free === -1 ? freeAt.length : free;
-    freeAt[lane] = toAt ?? Number.POSITIVE_INFINITY;
-    return { project, task, attempt, lane, fromAt, ...defined({ toAt, ended }) };
+    const ganttRow = free === -1 ? freeAt.length : free;
+    freeAt[ganttRow] = toAt ?? Number.POSITIVE_INFINITY;
+    return { project, task, attempt, ganttRow, fromAt, ...defined({ toAt, ended }) };
   });
 }
 

@@ -55,7 +55,7 @@ export class StreamPull {
   readonly #arrivals = new Bell();
   readonly #listening: Listening;
   readonly #stopStatus: () => void;
-  #cancelBeat: () => void = () => undefined;
+  #cancelHeartbeatTimer: () => void = () => undefined;
   #records: PulledRecord[] = [];
   #heldBytes = 0;
   #consumerSeq = 0;
@@ -67,7 +67,7 @@ export class StreamPull {
   #requestBytes: number;
   /** The last request brought a record. */
   #hasBrought = false;
-  #missedBeats = 0;
+  #missedHeartbeats = 0;
   #isOver = false;
 
   /** @throws UnreachableError, StreamApiError */
@@ -93,7 +93,7 @@ export class StreamPull {
     this.#name = `waggle-${access.random.id(16)}`;
     this.#listening = access.wire.listen((message) => this.#receive(message));
     this.#stopStatus = access.wire.onStatus(() => this.#finish());
-    this.#awaitBeat();
+    this.#awaitHeartbeat();
   }
 
   /** The next record; undefined after the consumer's end or if `signal` aborted. */
@@ -124,7 +124,7 @@ export class StreamPull {
     if (this.#isOver || this.#isRequested || this.#heldBytes > bytes / 2) return;
     this.#isRequested = true;
     this.#hasBrought = false;
-    this.#missedBeats = 0;
+    this.#missedHeartbeats = 0;
     this.#awaited = limits.journalPullRecords;
     const { api, stream } = this.#access;
     api.pull(stream, this.#name, { inbox: this.#listening.inbox, records: this.#awaited, bytes });
@@ -142,7 +142,7 @@ export class StreamPull {
     if (numbers === undefined) return this.#finish();
     this.#consumerSeq = numbers.consumerSeq;
     this.#hasBrought = true;
-    this.#missedBeats = 0;
+    this.#missedHeartbeats = 0;
     this.#nextSeq = Math.max(this.#nextSeq, numbers.seq + 1);
     const bytes = new Uint8Array(data); // a view would keep the whole network buffer in memory
     this.#records.push({ position: numbers.seq, bytes, isSeal: subject === this.#sealSubject });
@@ -153,7 +153,7 @@ export class StreamPull {
 
   #receiveStatus({ code, description, lastConsumerSeq = 0, lastStreamSeq = 0 }: StreamStatus): void {
     if (code === 100 && lastConsumerSeq <= this.#consumerSeq && lastStreamSeq < this.#nextSeq) {
-      if (this.#nextSeq > this.#knownTo) this.#missedBeats = 0;
+      if (this.#nextSeq > this.#knownTo) this.#missedHeartbeats = 0;
       return;
     }
     const isTooLarge = /MaxBytes/i.test(description);
@@ -169,19 +169,21 @@ export class StreamPull {
   }
 
   /** Counts heartbeats and not time: after a stall of the event loop, messages are read before the next count. */
-  #beat(): void {
-    if (this.#isRequested) this.#missedBeats += 1;
-    if (this.#missedBeats > limits.journalHeartbeatsMissedMax) this.#finish();
-    else this.#awaitBeat();
+  #noteMissedHeartbeat(): void {
+    if (this.#isRequested) this.#missedHeartbeats += 1;
+    if (this.#missedHeartbeats > limits.journalHeartbeatsMissedMax) this.#finish();
+    else this.#awaitHeartbeat();
   }
 
-  #awaitBeat(): void {
-    this.#cancelBeat = this.#access.clock.after(limits.journalHeartbeatMs, () => this.#beat());
+  #awaitHeartbeat(): void {
+    this.#cancelHeartbeatTimer = this.#access.clock.after(limits.journalHeartbeatMs, () =>
+      this.#noteMissedHeartbeat(),
+    );
   }
 
   #finish(): void {
     this.#isOver = true;
-    this.#cancelBeat();
+    this.#cancelHeartbeatTimer();
     this.#stopStatus();
     this.#arrivals.ring();
   }

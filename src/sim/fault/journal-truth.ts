@@ -328,9 +328,9 @@ export class JournalTruth {
     // Only a full turn may leave work undone, or any turn while the journal is nearly full. A batch that only renews
     // the term may be appended while turns wait.
     const [first, second] = batch.events;
-    const isBeat = first?.type === "TermRenewed" && second === undefined;
+    const isHeartbeat = first?.type === "TermRenewed" && second === undefined;
     const isRoomy = this.#habitat.engine.nowMs - this.#crowdedMs > ROOM_KNOWN_MS;
-    const isComplete = !isBeat && bytes.length < limits.turnBytesMax;
+    const isComplete = !isHeartbeat && bytes.length < limits.turnBytesMax;
     const found = isComplete ? checkAfterTurn(state, this.#roll) : checkInvariants(state, this.#roll);
     const violations = [
       ...found.filter(({ number }) => isRoomy || number !== WORK_CONSERVING),

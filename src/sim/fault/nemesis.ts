@@ -48,7 +48,7 @@ export interface Victims {
   setJournal(condition: JournalCondition | undefined): void;
   writeForeign(): void;
   /** Writes the next batch of a copy of the swarm whose last batch differs. */
-  writeOtherLine(): void;
+  writeBranch(): void;
   /** Loses the last records of the newest segment, at most `count`. */
   cutTail(count: number): void;
   /** Loses the newest segment. */
@@ -159,7 +159,7 @@ export class Nemesis {
       case "foreign":
         return this.#intrude(fault);
       case "other-line":
-        return this.#victims.writeOtherLine();
+        return this.#victims.writeBranch();
       case "slow":
         return this.#victims.setSlow(of, ms);
       case "tail-cut":

@@ -53,7 +53,7 @@ export class Session implements Owner {
     this.name = name;
     this.bornMs = engine.nowMs;
     this.#engine = engine;
-    this.clock = new LifeClock(this, engine, machine);
+    this.clock = new SessionClock(this, engine, machine);
     this.random = {
       next: () => random.fraction(),
       id: (length) => Array.from({ length }, () => ID_ALPHABET[random.below(ID_ALPHABET.length)]).join(""),
@@ -108,7 +108,7 @@ export class Session implements Owner {
   }
 }
 
-class LifeClock implements Clock {
+class SessionClock implements Clock {
   readonly #session: Session;
   readonly #engine: Engine;
   readonly #machine: MachineClock;

@@ -229,11 +229,11 @@ export class SimStream {
     consumer.cancelHeartbeat();
     consumer.reader = request.reader;
     consumer.pull = { send, records: request.batch, bytes: request.max_bytes };
-    const beat = () => {
+    const sendHeartbeat = () => {
       consumer.pull?.send(status(100, "Idle Heartbeat", consumer));
-      consumer.cancelHeartbeat = clock.after(request.idle_heartbeat / NS_PER_MS, beat);
+      consumer.cancelHeartbeat = clock.after(request.idle_heartbeat / NS_PER_MS, sendHeartbeat);
     };
-    consumer.cancelHeartbeat = clock.after(request.idle_heartbeat / NS_PER_MS, beat);
+    consumer.cancelHeartbeat = clock.after(request.idle_heartbeat / NS_PER_MS, sendHeartbeat);
     this.#deliver(name, consumer);
     return true;
   }

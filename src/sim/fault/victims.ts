@@ -192,7 +192,7 @@ export class SwarmVictims implements Victims {
   }
 
   /** Writes into the live segment like a coordinator of a restored backup without the last batch. */
-  writeOtherLine(): void {
+  writeBranch(): void {
     const { journal, term, idx } = this.#truth.tail;
     if (idx === 0) return;
     const prev = hashOf(Buffer.from("the last batch of the copy"));

@@ -250,7 +250,7 @@ const WATCH_GAP_MS = 500;
 const MOVE_SHARE = 0.4;
 const MOVE_GAP_MS = 1_500;
 /** Time of the first settings, and the interval between changes, ms. */
-const FIRST_DEED_MS = 300;
+const FIRST_OPERATION_MS = 300;
 
 class OperationDrawer {
   readonly #random: SeededRandom;
@@ -278,13 +278,13 @@ class OperationDrawer {
 
   draw(untilMs: number): Operation[] {
     const operations: Operation[] = resources.map((resource) => ({
-      ...this.#when(FIRST_DEED_MS),
+      ...this.#when(FIRST_OPERATION_MS),
       does: "set-resource",
       resource,
       slots: 1 + this.#random.below(4),
     }));
     const gapMs = GAP_MS * (0.4 + 2 * this.#random.fraction());
-    for (let atMs = FIRST_DEED_MS; atMs < untilMs; atMs += this.#random.exponential(gapMs))
+    for (let atMs = FIRST_OPERATION_MS; atMs < untilMs; atMs += this.#random.exponential(gapMs))
       operations.push(this.#operation(Math.round(atMs)));
     if (this.#random.chance(0.5)) operations.push(...this.#watch(operations, untilMs));
     if (this.#random.chance(MOVE_SHARE)) operations.push(...this.#moves(operations, untilMs));
@@ -296,7 +296,7 @@ class OperationDrawer {
     const random = this.#random;
     const submits = operations.filter((operation) => operation.does === "submit");
     const moves: Operation[] = [];
-    for (let atMs = FIRST_DEED_MS; atMs < untilMs; atMs += random.exponential(MOVE_GAP_MS)) {
+    for (let atMs = FIRST_OPERATION_MS; atMs < untilMs; atMs += random.exponential(MOVE_GAP_MS)) {
       const recent = submits.filter((operation) => operation.atMs < atMs).slice(-5);
       if (recent.length === 0) continue;
       const { id: task = "", project = "" } = random.pick(random.pick(recent).tasks);
@@ -315,7 +315,7 @@ class OperationDrawer {
     const submits = operations.filter((operation) => operation.does === "submit");
     const { client } = this.#when(0);
     const questions: Operation[] = [];
-    for (let atMs = FIRST_DEED_MS; atMs < untilMs; atMs += this.#random.exponential(WATCH_GAP_MS)) {
+    for (let atMs = FIRST_OPERATION_MS; atMs < untilMs; atMs += this.#random.exponential(WATCH_GAP_MS)) {
       const known = submits.filter((operation) => operation.atMs < atMs);
       if (known.length === 0) continue;
       const { id: task = "", project = "" } = this.#random.pick(this.#random.pick(known).tasks);

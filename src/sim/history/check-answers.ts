@@ -30,16 +30,16 @@ interface Moments {
 
 export function checkAnswers(
   observations: readonly Observation[],
-  line: CommittedLog,
+  log: CommittedLog,
   known: KnownWhenSent,
 ): Violation[] {
   return observations.flatMap((observed) => {
-    const wrong = wrongAnswer(observed, line, known);
+    const wrong = wrongAnswer(observed, log, known);
     return wrong === undefined ? [] : [violation("P5", "answers", observed, wrong)];
   });
 }
 
-function wrongAnswer(observed: Observation, line: CommittedLog, known: KnownWhenSent): string | undefined {
+function wrongAnswer(observed: Observation, log: CommittedLog, known: KnownWhenSent): string | undefined {
   // check-tasks.ts, check-stories.ts
   if (
     observed.kind === "assigned" ||
@@ -49,24 +49,19 @@ function wrongAnswer(observed: Observation, line: CommittedLog, known: KnownWhen
   )
     return undefined;
   if (observed.kind === "notified")
-    return wrongOutcome(
-      observed.outcome,
-      line.taskById.get(taskKey(observed.outcome)),
-      line,
-      observed.at.idx,
-    );
+    return wrongOutcome(observed.outcome, log.taskById.get(taskKey(observed.outcome)), log, observed.at.idx);
   if (observed.answer === undefined) return undefined;
-  const to = observed.at?.idx ?? line.lastIdx;
+  const to = observed.at?.idx ?? log.lastIdx;
   // A standby answers for exactly the last batch in its copy of the journal.
   const moments = { from: observed.stale === true ? to : known.idx(observed), to };
-  const history = line.taskById.get(observed.task);
+  const history = log.taskById.get(observed.task);
   switch (observed.kind) {
     case "cancel":
       return wrongCancel(observed, history, moments);
     case "retry":
       return wrongRetry(observed, history, moments);
     case "await":
-      return wrongAwait(observed, history, line, moments);
+      return wrongAwait(observed, history, log, moments);
     case "query":
       return wrongQuery(observed, history, moments);
     case "result":
@@ -128,7 +123,7 @@ function hasEnded(state: TaskStretch["state"]): boolean {
 function wrongAwait(
   { answer }: AwaitObserved,
   history: TaskHistory | undefined,
-  line: CommittedLog,
+  log: CommittedLog,
   moments: Moments,
 ): string | undefined {
   if (answer === undefined) return undefined;
@@ -137,7 +132,7 @@ function wrongAwait(
     const next = history?.rounds.find(({ round }) => round === (answer.round ?? 1) + 1);
     if (next !== undefined && next.openedIdx <= moments.from)
       return `is answered the outcome of round ${next.round - 1}, but the known batch ${next.openedIdx} opens the next`;
-    return wrongOutcome(answer, history, line, moments.to);
+    return wrongOutcome(answer, history, log, moments.to);
   }
   // `live` promises only a later push of the outcome: an outcome that contradicts the answer is checked as a push.
   return history !== undefined && history.submittedIdx <= moments.to
@@ -171,7 +166,7 @@ function wrongQuery(
 function wrongOutcome(
   outcome: Outcome,
   history: TaskHistory | undefined,
-  line: CommittedLog,
+  log: CommittedLog,
   to: number,
 ): string | undefined {
   const { ended } = history?.rounds.find(({ round }) => round === (outcome.round ?? 1)) ?? {};
@@ -181,7 +176,7 @@ function wrongOutcome(
   if (outcome.state !== ended.state || outcome.attempts !== attempts)
     return `is reported ${outcome.state} after ${outcome.attempts}, but is ${ended.state} after ${attempts}`;
   if (outcome.gone === true) {
-    const firstIdx = line.firstKeptAt(to);
+    const firstIdx = log.firstKeptAt(to);
     return ended.idx < firstIdx
       ? undefined
       : `is reported with its end gone, but batch ${ended.idx} has the end, and batches are kept from ${firstIdx} on`;

@@ -5,9 +5,9 @@ import type { Event } from "../../state/event.ts";
 import type { CommittedLog } from "./committed-log.ts";
 import type { Violation } from "./violation.ts";
 
-export function checkCapacity(line: CommittedLog): Violation[] {
+export function checkCapacity(log: CommittedLog): Violation[] {
   const recount = new Recount();
-  for (const { idx, events } of line.batches) for (const event of events) recount.take(event, idx);
+  for (const { idx, events } of log.batches) for (const event of events) recount.take(event, idx);
   return recount.violations;
 }
 

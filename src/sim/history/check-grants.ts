@@ -7,9 +7,9 @@ import type { Event, EventOf } from "../../state/event.ts";
 import type { CommittedLog } from "./committed-log.ts";
 import type { Violation } from "./violation.ts";
 
-export function checkGrants(line: CommittedLog): Violation[] {
+export function checkGrants(log: CommittedLog): Violation[] {
   const recount = new Recount();
-  for (const { idx, events } of line.batches) {
+  for (const { idx, events } of log.batches) {
     for (const event of events) recount.take(event, idx);
     recount.endBatch(idx);
   }

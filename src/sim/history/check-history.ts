@@ -18,10 +18,10 @@ import {
   checkCalls,
   checkNotAccepted,
   checkRetries,
-  checkTaskLives,
+  checkTaskHistories,
   type TaskExpectations,
 } from "./check-tasks.ts";
-import { CommittedLog, type LineRecord } from "./committed-log.ts";
+import { CommittedLog, type LogRecord } from "./committed-log.ts";
 import type { Observation, Reading } from "./observation.ts";
 import type { Violation } from "./violation.ts";
 
@@ -29,31 +29,31 @@ export interface History {
   readonly observations: readonly Observation[];
   readonly readings: readonly Reading[];
   /** The final journal from its first batch on; records of no committed batch may be among the others. */
-  readonly journal: Iterable<LineRecord>;
+  readonly journal: Iterable<LogRecord>;
 }
 
 export function checkHistory(history: History, expectations: TaskExpectations): Violation[] {
   const { observations, readings } = history;
-  const line = new CommittedLog(history.journal);
+  const log = new CommittedLog(history.journal);
   const known = new KnownWhenSent(observations);
   return [
-    ...checkTaskLives(line),
-    ...checkPositions(observations, line),
+    ...checkTaskHistories(log),
+    ...checkPositions(observations, log),
     ...checkFreshness(observations, known),
-    ...checkAccepted(observations, line, known, expectations),
-    ...checkNotAccepted(observations, line, known),
-    ...checkCalls(observations, line),
-    ...checkRetries(observations, line),
-    ...checkAssigned(observations, line),
-    ...checkAttempts(line),
-    ...checkSessions(line),
-    ...checkAnswers(observations, line, known),
-    ...checkStories(observations, line),
-    ...checkCapacity(line),
-    ...checkHolds(line),
-    ...checkNeeds(line),
-    ...checkGrants(line),
-    ...checkReadings(readings, line),
-    ...checkFold(readings, line),
+    ...checkAccepted(observations, log, known, expectations),
+    ...checkNotAccepted(observations, log, known),
+    ...checkCalls(observations, log),
+    ...checkRetries(observations, log),
+    ...checkAssigned(observations, log),
+    ...checkAttempts(log),
+    ...checkSessions(log),
+    ...checkAnswers(observations, log, known),
+    ...checkStories(observations, log),
+    ...checkCapacity(log),
+    ...checkHolds(log),
+    ...checkNeeds(log),
+    ...checkGrants(log),
+    ...checkReadings(readings, log),
+    ...checkFold(readings, log),
   ];
 }

@@ -3,14 +3,14 @@
 // lost batch only the report counts. Pure, as check-history.ts.
 
 import { checkHistory } from "./check-history.ts";
-import { CommittedLog, type LineRecord } from "./committed-log.ts";
+import { CommittedLog, type LogRecord } from "./committed-log.ts";
 import type { Observation } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
 export interface LossHistory {
   readonly observations: readonly Observation[];
   /** The final log from its first batch on, with the time of each decision by the clock of the observations. */
-  readonly journal: readonly (LineRecord & { readonly decidedMs: number })[];
+  readonly journal: readonly (LogRecord & { readonly decidedMs: number })[];
   /** Whether a coordinator, a client or an agent reported a loss. */
   readonly isReported: boolean;
 }

@@ -8,9 +8,9 @@ import { refOf } from "../../state/task-rows.ts";
 import type { CommittedLog } from "./committed-log.ts";
 import type { Violation } from "./violation.ts";
 
-export function checkNeeds(line: CommittedLog): Violation[] {
+export function checkNeeds(log: CommittedLog): Violation[] {
   const recount = new Recount();
-  for (const { idx, events } of line.batches) for (const event of events) recount.take(event, idx);
+  for (const { idx, events } of log.batches) for (const event of events) recount.take(event, idx);
   return recount.violations;
 }
 

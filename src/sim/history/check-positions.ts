@@ -6,10 +6,10 @@ import type { CommittedLog } from "./committed-log.ts";
 import type { Observation } from "./observation.ts";
 import { type Violation, violation } from "./violation.ts";
 
-export function checkPositions(observations: readonly Observation[], line: CommittedLog): Violation[] {
+export function checkPositions(observations: readonly Observation[], log: CommittedLog): Violation[] {
   return observations.flatMap((observed) => {
     const at = observed.kind === "assigned" ? undefined : observed.at;
-    const wrong = at === undefined ? undefined : missing(at, line);
+    const wrong = at === undefined ? undefined : missing(at, log);
     return wrong === undefined ? [] : [violation("P12", "positions", observed, wrong)];
   });
 }
@@ -26,10 +26,10 @@ export function checkFreshness(observations: readonly Observation[], known: Know
   });
 }
 
-function missing({ term, idx }: JournalPoint, line: CommittedLog): string | undefined {
+function missing({ term, idx }: JournalPoint, log: CommittedLog): string | undefined {
   if (idx === 0 && term === 0) return undefined; // a standby of an empty journal
-  const batch = line.at(idx);
-  if (batch === undefined) return `names batch ${idx}, but the journal ends with ${line.lastIdx}`;
+  const batch = log.at(idx);
+  if (batch === undefined) return `names batch ${idx}, but the journal ends with ${log.lastIdx}`;
   if (batch.term !== term)
     return `names batch ${idx} of term ${term}, but the journal's is of term ${batch.term}`;
   return undefined;

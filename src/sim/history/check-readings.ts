@@ -19,10 +19,10 @@ export function stateFingerprint(state: SwarmState): string {
   return digestOf("sha256", JSON.stringify([...rowsOf(state)]), "base64url");
 }
 
-export function checkReadings(readings: readonly Reading[], line: CommittedLog): Violation[] {
+export function checkReadings(readings: readonly Reading[], log: CommittedLog): Violation[] {
   return readings.flatMap(({ reader, idx, hash: read }) => {
-    if (read === undefined || line.at(idx)?.hash === read) return [];
-    const stands = line.at(idx) === undefined ? "the journal lacks" : "differs from the journal's";
+    if (read === undefined || log.at(idx)?.hash === read) return [];
+    const stands = log.at(idx) === undefined ? "the journal lacks" : "differs from the journal's";
     return [
       {
         promise: "P8" as const,
@@ -34,7 +34,7 @@ export function checkReadings(readings: readonly Reading[], line: CommittedLog):
 }
 
 /** Folds the journal once, as a restart would, and compares where a fingerprint was taken. */
-export function checkFold(readings: readonly Reading[], line: CommittedLog): Violation[] {
+export function checkFold(readings: readonly Reading[], log: CommittedLog): Violation[] {
   const replay = new Replay();
   const violations: Violation[] = [];
   const asked = new Map<number, Reading[]>();
@@ -44,7 +44,7 @@ export function checkFold(readings: readonly Reading[], line: CommittedLog): Vio
     there.push(reading);
     asked.set(reading.idx, there);
   }
-  for (const { idx, bytes, hash } of line.batches) {
+  for (const { idx, bytes, hash } of log.batches) {
     try {
       const batch = decodeRecord(bytes);
       if (batch?.kind !== "batch") throw new Error("it is not a batch");

@@ -9,23 +9,23 @@ import type { Event } from "../../state/event.ts";
 import type { CommittedLog } from "./committed-log.ts";
 import type { Violation } from "./violation.ts";
 
-export function checkSessions(line: CommittedLog): Violation[] {
-  const sessions = new Sessions(line);
-  for (const { idx, events } of line.batches) for (const event of events) sessions.take(event, idx);
+export function checkSessions(log: CommittedLog): Violation[] {
+  const sessions = new Sessions(log);
+  for (const { idx, events } of log.batches) for (const event of events) sessions.take(event, idx);
   return sessions.violations;
 }
 
 class Sessions {
   readonly violations: Violation[] = [];
-  readonly #line: CommittedLog;
+  readonly #log: CommittedLog;
   /** By session that may not join again: the reason. */
   readonly #whyOver = new Map<string, string>();
   readonly #wasAssigned = new Set<string>();
   /** By session: the attempt declared lost, excused when the session ends. */
   readonly #lostBySession = new Map<string, string>();
 
-  constructor(line: CommittedLog) {
-    this.#line = line;
+  constructor(log: CommittedLog) {
+    this.#log = log;
   }
 
   take(event: Event, idx: number): void {
@@ -49,7 +49,7 @@ class Sessions {
         return;
       case "AttemptFailed":
       case "TaskDeadLettered": {
-        const attempt = this.#line.taskById.get(taskKey(event))?.attempts.get(event.attempt);
+        const attempt = this.#log.taskById.get(taskKey(event))?.attempts.get(event.attempt);
         if (event.failure.class === "lost" && attempt !== undefined)
           this.#lostBySession.set(
             sessionOf(attempt),

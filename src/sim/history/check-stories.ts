@@ -9,21 +9,21 @@ type Answer = NonNullable<StoryObserved["answer"]>;
 type StoryEvent = NonNullable<Answer["events"]>[number];
 
 /** @param observations of a swarm inside the fault model: outside it a journal may lose batches */
-export function checkStories(observations: readonly Observation[], line: CommittedLog): Violation[] {
+export function checkStories(observations: readonly Observation[], log: CommittedLog): Violation[] {
   return observations.flatMap((observed) => {
     if (observed.kind !== "story") return [];
-    const wrong = wrongStory(observed, line);
+    const wrong = wrongStory(observed, log);
     return wrong === undefined ? [] : [violation("P12", "stories", observed, wrong)];
   });
 }
 
-function wrongStory({ task, answer, saysLoss }: StoryObserved, line: CommittedLog): string | undefined {
+function wrongStory({ task, answer, saysLoss }: StoryObserved, log: CommittedLog): string | undefined {
   if (saysLoss === true) return "ends with a loss, but the journal is whole";
   if (answer === undefined) return undefined;
-  const history = line.taskById.get(task);
+  const history = log.taskById.get(task);
   if (history === undefined) return "is told, but is not in the journal";
   return (
-    wrongAttempts(answer, history) ?? (answer.events && wrongEvents(answer, answer.events, history, line))
+    wrongAttempts(answer, history) ?? (answer.events && wrongEvents(answer, answer.events, history, log))
   );
 }
 
@@ -40,12 +40,12 @@ function wrongEvents(
   { statusIdx }: Answer,
   reported: readonly StoryEvent[],
   history: TaskHistory,
-  line: CommittedLog,
+  log: CommittedLog,
 ): string | undefined {
   const firstIdx = reported[0]?.idx ?? statusIdx + 1;
   const lastIdx = Math.max(reported.at(-1)?.idx ?? 0, presentOf(history, statusIdx));
   const missed = history.events.find(({ idx }) => idx < firstIdx);
-  if (missed !== undefined && missed.idx >= line.firstKeptAt(line.lastIdx))
+  if (missed !== undefined && missed.idx >= log.firstKeptAt(log.lastIdx))
     return `lacks ${nameOf(missed)}, which is kept`;
   const real = history.events.filter(({ idx }) => idx >= firstIdx && idx <= lastIdx);
   for (const [place, event] of real.entries()) {

@@ -21,13 +21,13 @@ export interface TaskExpectations {
 }
 
 /** Every task is submitted once and every round ends once, whatever the answers said. */
-export function checkTaskLives(line: CommittedLog): Violation[] {
-  return line.faults.map((sentence) => ({ promise: "P2", checker: "task-histories", sentence }));
+export function checkTaskHistories(log: CommittedLog): Violation[] {
+  return log.faults.map((sentence) => ({ promise: "P2", checker: "task-histories", sentence }));
 }
 
 /** At most `maxAttempts` attempts fail per round. Refusals by infrastructure do not count. */
-export function checkAttempts(line: CommittedLog): Violation[] {
-  return [...line.taskById.values()].flatMap(({ rounds, attempts }) =>
+export function checkAttempts(log: CommittedLog): Violation[] {
+  return [...log.taskById.values()].flatMap(({ rounds, attempts }) =>
     rounds.flatMap(({ round, spec }) => {
       const counted = [...attempts.values()].filter(
         (attempt) =>
@@ -41,14 +41,14 @@ export function checkAttempts(line: CommittedLog): Violation[] {
 }
 
 /** Every new round was requested, by at least one request without a refusal. */
-export function checkRetries(observations: readonly Observation[], line: CommittedLog): Violation[] {
+export function checkRetries(observations: readonly Observation[], log: CommittedLog): Violation[] {
   const mayStand = new Set<string>();
   for (const observed of observations) {
     if (observed.kind !== "retry" || observed.refused !== undefined) continue;
     if (observed.answer === undefined || observed.answer === "retried")
       mayStand.add(`${observed.task} ${observed.round}`);
   }
-  return [...line.taskById.values()].flatMap(({ spec, rounds }) =>
+  return [...log.taskById.values()].flatMap(({ spec, rounds }) =>
     rounds.slice(1).flatMap(({ round, openedIdx }) => {
       if (mayStand.has(`${taskKey(refOf(spec))} ${round}`)) return [];
       const sentence = `batch ${openedIdx} opens round ${round} of ${spec.id}, without a request that was not refused`;
@@ -65,14 +65,14 @@ function isCounted(event: Event): boolean {
 
 export function checkAccepted(
   observations: readonly Observation[],
-  line: CommittedLog,
+  log: CommittedLog,
   known: KnownWhenSent,
   { mustAllHaveEnded }: TaskExpectations,
 ): Violation[] {
   const creatorByTask = new Map<string, SubmitObserved>();
   return observations.flatMap((observed) => {
     if (observed.kind !== "submit" || !isAccepted(observed)) return [];
-    const history = line.taskById.get(observed.task);
+    const history = log.taskById.get(observed.task);
     const found = wrongAcceptance(observed, history, known.idx(observed));
     const violations = found.map((sentence) => violation("P1", "accepted", observed, sentence));
     if (history !== undefined && !isSameContent(observed, history.spec))
@@ -93,7 +93,7 @@ export function checkAccepted(
 /** A conflict needs different content under the same id; a final refusal needs a journal without the task. */
 export function checkNotAccepted(
   observations: readonly Observation[],
-  line: CommittedLog,
+  log: CommittedLog,
   known: KnownWhenSent,
 ): Violation[] {
   const mayStand = new Set<string>();
@@ -102,7 +102,7 @@ export function checkNotAccepted(
       mayStand.add(observed.task);
   return observations.flatMap((observed) => {
     if (observed.kind !== "submit") return [];
-    const history = line.taskById.get(observed.task);
+    const history = log.taskById.get(observed.task);
     if (observed.answer === "conflict") return wrongConflict(observed, history);
     if (observed.refused === undefined) return [];
     if (history !== undefined && !mayStand.has(observed.task))
@@ -123,7 +123,7 @@ export function checkNotAccepted(
  * If every call to submit a task threw a refusal, the journal does not hold the task, whatever the client heard. A
  * request copied by the network may still submit the task later.
  */
-export function checkCalls(observations: readonly Observation[], line: CommittedLog): Violation[] {
+export function checkCalls(observations: readonly Observation[], log: CommittedLog): Violation[] {
   const callsByTask = new Map<string, CallObserved[]>();
   const isOpen = new Set<string>();
   for (const observed of observations) {
@@ -133,16 +133,16 @@ export function checkCalls(observations: readonly Observation[], line: Committed
     if (mayCome && "task" in observed) isOpen.add(observed.task);
   }
   return [...callsByTask].flatMap(([task, [call]]) => {
-    if (call === undefined || isOpen.has(task) || !line.taskById.has(task)) return [];
+    if (call === undefined || isOpen.has(task) || !log.taskById.has(task)) return [];
     const sentence = `throws ${call.refused}, like every other call, but the task is in the journal`;
     return [violation("P5", "calls", call, sentence)];
   });
 }
 
 /** Agents receive only assignments of the journal. */
-export function checkAssigned(observations: readonly Observation[], line: CommittedLog): Violation[] {
+export function checkAssigned(observations: readonly Observation[], log: CommittedLog): Violation[] {
   return observations.flatMap((observed) => {
-    if (observed.kind !== "assigned" || isJournaled(observed, line)) return [];
+    if (observed.kind !== "assigned" || isJournaled(observed, log)) return [];
     return [violation("P4", "assigned", observed, "was assigned, but the journal has no such attempt")];
   });
 }
@@ -174,8 +174,8 @@ function wrongConflict(observed: SubmitObserved, history: TaskHistory | undefine
   return [];
 }
 
-function isJournaled(observed: AssignedObserved, line: CommittedLog): boolean {
-  const attempt = line.taskById.get(observed.task)?.attempts.get(observed.attempt);
+function isJournaled(observed: AssignedObserved, log: CommittedLog): boolean {
+  const attempt = log.taskById.get(observed.task)?.attempts.get(observed.attempt);
   if (attempt === undefined) return false;
   const { agent, incarnation, number, token } = attempt;
   return (

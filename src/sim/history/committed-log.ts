@@ -10,13 +10,13 @@ import type { LiveTaskState } from "../../state/state.ts";
 import { refOf } from "../../state/task-rows.ts";
 
 /** A record of the journal, in any segment. */
-export interface LineRecord {
+export interface LogRecord {
   readonly bytes: Uint8Array;
   /** Hash of a batch rebuilt from its events when the bytes are unknown. Default: the hash of `bytes`. */
   readonly hash?: string;
 }
 
-export interface LineBatch {
+export interface LogBatch {
   readonly idx: number;
   readonly term: number;
   readonly at: number;
@@ -106,7 +106,7 @@ const losses: ReadonlySet<TrimReason> = new Set(["lost"]);
 
 export class CommittedLog {
   /** By index: `batches[idx - 1]`. */
-  readonly batches: readonly LineBatch[];
+  readonly batches: readonly LogBatch[];
   /** By `taskKey`. */
   readonly taskById = new Map<string, TaskHistory>();
   /**
@@ -123,8 +123,8 @@ export class CommittedLog {
    * @param records all records of the journal from the first batch on, in order, of all segments; records that continue
    * no batch are skipped
    */
-  constructor(records: Iterable<LineRecord>) {
-    this.batches = lineOf(records);
+  constructor(records: Iterable<LogRecord>) {
+    this.batches = batchesOf(records);
     for (const { idx, events } of this.batches)
       for (const event of events) {
         this.#take(event, idx);
@@ -136,7 +136,7 @@ export class CommittedLog {
     return this.batches.length;
   }
 
-  at(idx: number): LineBatch | undefined {
+  at(idx: number): LogBatch | undefined {
     return this.batches[idx - 1];
   }
 
@@ -324,15 +324,15 @@ function isSameWork(spec: TaskSpec, first: TaskSpec): boolean {
 }
 
 /** The committed batches among the records, by the rule of every reader. */
-function lineOf(records: Iterable<LineRecord>): LineBatch[] {
-  const line: LineBatch[] = [];
+function batchesOf(records: Iterable<LogRecord>): LogBatch[] {
+  const log: LogBatch[] = [];
   let tail: { readonly idx: number; readonly hash: string } = emptyTail;
   for (const { bytes, hash } of records) {
     const batch = decodeRecord(bytes);
     if (batch?.kind !== "batch" || batch.prev !== tail.hash || batch.idx !== tail.idx + 1) continue;
     const { idx, term, at, events } = batch;
     tail = { idx, hash: hash ?? hashOf(bytes) };
-    line.push({ idx, term, at, hash: tail.hash, bytes, events });
+    log.push({ idx, term, at, hash: tail.hash, bytes, events });
   }
-  return line;
+  return log;
 }

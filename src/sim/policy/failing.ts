@@ -107,7 +107,7 @@ function flakyFigures(log: Log, repairedAt: number): Metrics {
   };
 }
 
-const HOLE_TASKS = 1_000;
+const BLACK_HOLE_TASKS = 1_000;
 /** Duration of a refusal with its transport: at 16 ms a swarm without filters loses as many tasks as the
  *  published 856. */
 const FAILS_AT_ONCE_MS = 16;
@@ -122,7 +122,7 @@ export const blackHole: Scenario = {
     total: "time until the last task ended, s",
   },
   better: { dead: "lower", failedAttempts: "lower" },
-  tasks: HOLE_TASKS,
+  tasks: BLACK_HOLE_TASKS,
   charted: {
     dead: { title: "Ended without success", axis: "tasks" },
     failedAttempts: { title: "Failed attempts", axis: "attempts" },
@@ -130,7 +130,7 @@ export const blackHole: Scenario = {
   run(init: RunInit): RunResult {
     const sizes = init.random.split("sizes");
     const tasks = Array.from(
-      { length: HOLE_TASKS },
+      { length: BLACK_HOLE_TASKS },
       (_, index): SimTask => ({
         index,
         arrivesAt: 0,

@@ -69,7 +69,7 @@ interface RunningAttempt extends AttemptLog {
   readonly tokens: number | undefined;
 }
 
-interface AgentDesk {
+interface AgentSlots {
   running: number;
   readonly queue: SimTask[];
 }
@@ -83,7 +83,7 @@ class TaskRun {
   readonly #workload: Workload;
   readonly #dispatcher: Dispatcher;
   readonly #tasks: TaskLog[];
-  readonly #desks: AgentDesk[];
+  readonly #loads: AgentSlots[];
   readonly #attempts: RunningAttempt[] = [];
   readonly #running = new IndexedHeap<RunningAttempt>(endsEarlier);
   /** Agents that have not joined yet, in order of joining. */
@@ -106,7 +106,7 @@ class TaskRun {
       succeeded: false,
       attempts: 0,
     }));
-    this.#desks = workload.agents.map(() => ({ running: 0, queue: [] }));
+    this.#loads = workload.agents.map(() => ({ running: 0, queue: [] }));
     this.#joining = workload.agents
       .filter(({ joinsAt }) => joinsAt !== undefined)
       .sort((a, b) => (a.joinsAt ?? 0) - (b.joinsAt ?? 0));
@@ -168,9 +168,9 @@ class TaskRun {
     const { task, agent, succeeds, tokens } = attempt;
     this.#close(task, succeeds);
     this.#dispatcher.ended({ task, agent, succeeds, ...(tokens === undefined ? {} : { tokens }) }, this.#at);
-    const desk = this.#desks[agent.index] as AgentDesk;
-    desk.running -= 1;
-    const next = desk.queue.shift();
+    const load = this.#loads[agent.index] as AgentSlots;
+    load.running -= 1;
+    const next = load.queue.shift();
     if (next !== undefined) this.#begin({ task: next, agent });
   }
 
@@ -194,11 +194,11 @@ class TaskRun {
 
   #assign(assignment: Assignment): void {
     const { agent, task } = assignment;
-    const desk = this.#desks[agent.index] as AgentDesk;
+    const load = this.#loads[agent.index] as AgentSlots;
     this.#assignments += 1;
-    if (desk.running < agent.maxConcurrent) return this.#begin(assignment);
+    if (load.running < agent.maxConcurrent) return this.#begin(assignment);
     this.#assignmentsAbove += 1;
-    desk.queue.push(task);
+    load.queue.push(task);
   }
 
   #begin(assignment: Assignment): void {
@@ -206,7 +206,7 @@ class TaskRun {
     const log = this.#tasks[task.index] as TaskLog;
     log.attempts += 1;
     log.startedAt ??= this.#at;
-    (this.#desks[agent.index] as AgentDesk).running += 1;
+    (this.#loads[agent.index] as AgentSlots).running += 1;
     const { ms, succeeds, tokens } = this.#workload.attemptOf(assignment, log.attempts, this.#at);
     const attempt: RunningAttempt = {
       task,

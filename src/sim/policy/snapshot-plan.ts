@@ -101,7 +101,11 @@ function stateOf(snapshot: BudgetSnapshot, tokensPerTask: number): SwarmState {
   recordPast(state, snapshot, active, tokensPerTask);
   for (const { id, state: status } of snapshot.agents) {
     if (status !== "idle") continue;
-    record(state, { type: "AgentJoined", ...lifeOf(id as AgentId), kinds: [anyKind], maxConcurrent: 1 }, now);
+    record(
+      state,
+      { type: "AgentJoined", ...sessionOf(id as AgentId), kinds: [anyKind], maxConcurrent: 1 },
+      now,
+    );
   }
   for (const task of assignable(snapshot, active, tokensPerTask)) {
     record(state, { type: "TaskSubmitted", task: specOf(task), hash: task.id }, now);
@@ -117,8 +121,8 @@ function recordPast(
   projects: readonly SnapshotProject[],
   tokensPerTask: number,
 ): void {
-  const life = lifeOf(pastAgent);
-  record(state, { type: "AgentJoined", ...life, kinds: [pastKind], maxConcurrent: 1 }, longAgo);
+  const session = sessionOf(pastAgent);
+  record(state, { type: "AgentJoined", ...session, kinds: [pastKind], maxConcurrent: 1 }, longAgo);
   const granted = projects
     .map(({ id }) => {
       const running = countOf(snapshot.projectActiveAgentCounts, id);
@@ -136,10 +140,10 @@ function recordPast(
     const spec = { ...specOf({ id: task, projectId: id, priority: 0 }), kind: pastKind, weight };
     record(state, { type: "TaskSubmitted", task: spec, hash: "" }, at);
     const named = { project: spec.project, task, attempt };
-    record(state, { type: "TaskAssigned", ...named, ...life, number, token, receipt: unexplained }, at);
+    record(state, { type: "TaskAssigned", ...named, ...session, number, token, receipt: unexplained }, at);
     record(state, { type: "TaskCompleted", ...named, agent: pastAgent, result: "", latencyMs: 0 }, at);
   }
-  record(state, { type: "AgentLeft", ...life, reason: "left" }, now);
+  record(state, { type: "AgentLeft", ...session, reason: "left" }, now);
 }
 
 const unexplained = {
@@ -191,7 +195,7 @@ function specOf({ id, projectId, priority }: Omit<SnapshotTask, "status">): Task
   };
 }
 
-function lifeOf(agent: AgentId): { readonly agent: AgentId; readonly incarnation: Incarnation } {
+function sessionOf(agent: AgentId): { readonly agent: AgentId; readonly incarnation: Incarnation } {
   return { agent, incarnation: onlyIncarnation };
 }
 

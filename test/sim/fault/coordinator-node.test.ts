@@ -96,9 +96,9 @@ async function disconnect({ id }: CoordinatorNode, forMs: number): Promise<void>
 
 it("a leader unreachable for long may end its term", async () => {
   setUp();
-  const deaf = await elect();
-  await disconnect(deaf, 5_000);
-  expect([deaf.isLeading, truth.state.term]).toEqual([false, 2]);
+  const isolated = await elect();
+  await disconnect(isolated, 5_000);
+  expect([isolated.isLeading, truth.state.term]).toEqual([false, 2]);
   expect(habitat.findings).toEqual([]);
   expect(habitat.occurrences.counts()).toMatchObject({ "isolated-leader-stepped-down": 1 });
 });

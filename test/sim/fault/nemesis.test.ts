@@ -47,7 +47,7 @@ async function whatHappens(fault: Fault) {
     "usurp",
     "disconnect",
     "writeForeign",
-    "writeOtherLine",
+    "writeBranch",
     "cutTail",
     "loseSegment",
     "makeGap",
@@ -125,8 +125,8 @@ describe("a fault", () => {
   });
 
   it("that leaves a client untold stops messages to the client, not from it", async () => {
-    const deaf = { kind: "untold", atMs: 10, forMs: 100, of: "c1", direction: "down" } as const;
-    expect((await whatHappens(deaf)).during).toEqual([expect.stringContaining('c1 down {"lossShare":1')]);
+    const isolated = { kind: "untold", atMs: 10, forMs: 100, of: "c1", direction: "down" } as const;
+    expect((await whatHappens(isolated)).during).toEqual([expect.stringContaining('c1 down {"lossShare":1')]);
   });
 
   it("of a foreign writer strikes once, or at its interval", async () => {

@@ -186,7 +186,7 @@ describe("while only coordinators hold lost records", () => {
 
   it("a foreign client may still write", async () => {
     victims.writeForeign();
-    victims.writeOtherLine();
+    victims.writeBranch();
     await run(20_000, () => truth.isWhole);
     expect([truth.isWhole, sessions(), habitat.findings]).toEqual([true, before, []]);
   });
@@ -202,7 +202,7 @@ describe("while only coordinators hold lost records", () => {
 describe("a foreign client", () => {
   it.each<readonly [string, () => void]>([
     ["writes bytes that are no record", () => victims.writeForeign()],
-    ["continues a copy of the journal", () => victims.writeOtherLine()],
+    ["continues a copy of the journal", () => victims.writeBranch()],
   ])("%s, and its record is skipped", async (_, write) => {
     const { idx, term } = truth.state;
     write();

@@ -5,7 +5,7 @@ import { instant, refOfKey } from "../../../src/ids.ts";
 import { decodeRecord, encodeBatch, hashOf } from "../../../src/journal/records.ts";
 import { checkHistory } from "../../../src/sim/history/check-history.ts";
 import { checkSessions } from "../../../src/sim/history/check-sessions.ts";
-import { CommittedLog, type LineRecord } from "../../../src/sim/history/committed-log.ts";
+import { CommittedLog, type LogRecord } from "../../../src/sim/history/committed-log.ts";
 import type {
   Observation,
   Reading,
@@ -13,7 +13,7 @@ import type {
   SubmitObserved,
 } from "../../../src/sim/history/observation.ts";
 import type { Event } from "../../../src/state/event.ts";
-import { lineOf, type Recorded, recordHistory } from "./recorded.ts";
+import { logOf, type Recorded, recordHistory } from "./recorded.ts";
 
 let recorded: Recorded;
 beforeAll(async () => {
@@ -81,7 +81,7 @@ describe("a violation planted on purpose", () => {
   });
 
   it("an acceptance naming a batch before the submission", () => {
-    const submittedIdx = lineOf(recorded).taskById.get("default/waiting")?.submittedIdx ?? 0;
+    const submittedIdx = logOf(recorded).taskById.get("default/waiting")?.submittedIdx ?? 0;
     const observed = anAccepted({ task: "default/waiting", at: { term: 1, idx: submittedIdx - 1 } });
     expectOnly({ observations: [...recorded.observations, observed] }, "P1 accepted", "P2 accepted");
   });
@@ -173,7 +173,7 @@ describe("a violation planted on purpose", () => {
             event,
             {
               type: "TaskRetried",
-              task: lineOf(recorded).taskById.get("default/done")?.spec as never,
+              task: logOf(recorded).taskById.get("default/done")?.spec as never,
               hash: "",
               round: 2,
             },
@@ -304,7 +304,7 @@ describe("a violation planted on purpose", () => {
       return { ...observed, outcome: { project, task, state, attempts, gone: true } };
     });
     expectOnly({ observations }, "P5 answers");
-    const endedIdx = lineOf(recorded).taskById.get("default/done")?.rounds[0].ended?.idx ?? 0;
+    const endedIdx = logOf(recorded).taskById.get("default/done")?.rounds[0].ended?.idx ?? 0;
     const trimmed = (
       firstIdx: number,
       { isLate = false, reason = "retention", before = [] as number[] } = {},
@@ -520,7 +520,7 @@ function without(observed: Observation, field: string, more: object): Observatio
 
 /** The history of a task that completed. */
 function trueStory(): Required<NonNullable<StoryObserved["answer"]>> {
-  const line = lineOf(recorded);
+  const line = logOf(recorded);
   const life = line.taskById.get("default/done");
   if (life === undefined) throw new Error("the task is not in the journal");
   const attempts = [...life.attempts].map(([attempt, { agent, openedIdx }]) => ({
@@ -538,22 +538,22 @@ function aStory(more: Pick<StoryObserved, "answer" | "refused" | "saysLoss">): S
 function anAccepted(change: Partial<SubmitObserved> & { readonly task: string }): Observation {
   const { task: id } = refOfKey(change.task);
   const content = { id, kind: "nobody", payload: `of ${id}` };
-  const at = { term: 1, idx: lineOf(recorded).lastIdx - 1 };
+  const at = { term: 1, idx: logOf(recorded).lastIdx - 1 };
   const base = { kind: "submit", node: "later", project: "default", content, answer: "accepted" } as const;
   return { ...base, sentMs: 0, heardMs: 1e11, at, ...change };
 }
 
 function tokenOf(task: string): string {
-  return lineOf(recorded).taskById.get(task)?.attempts.get(1)?.token ?? "";
+  return logOf(recorded).taskById.get(task)?.attempts.get(1)?.token ?? "";
 }
 
 function lastPosition() {
-  const idx = lineOf(recorded).lastIdx;
+  const idx = logOf(recorded).lastIdx;
   return { term: 1, idx };
 }
 
 /** The journal with changed events and a new, valid chain. @param more events for the last batch */
-function edited(change: (event: Event) => readonly Event[], more: readonly Event[] = []): LineRecord[] {
+function edited(change: (event: Event) => readonly Event[], more: readonly Event[] = []): LogRecord[] {
   let prev = "";
   return recorded.journal.map(({ bytes }, at) => {
     const batch = decodeRecord(bytes);
@@ -570,10 +570,10 @@ function edited(change: (event: Event) => readonly Event[], more: readonly Event
 }
 
 /** The journal with the given events at its end. */
-function withAtEnd(events: readonly Event[]): LineRecord[] {
+function withAtEnd(events: readonly Event[]): LogRecord[] {
   return edited((event) => [event], events);
 }
 
-function withRepeated(type: Event["type"]): LineRecord[] {
+function withRepeated(type: Event["type"]): LogRecord[] {
   return edited((event) => (event.type === type ? [event, event] : [event]));
 }

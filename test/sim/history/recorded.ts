@@ -6,7 +6,7 @@ import { decodeRecord, hashOf } from "../../../src/journal/records.ts";
 import { Replay } from "../../../src/journal/replay.ts";
 import { doneSubject } from "../../../src/protocol/subjects.ts";
 import { stateFingerprint } from "../../../src/sim/history/check-readings.ts";
-import { CommittedLog, type LineRecord } from "../../../src/sim/history/committed-log.ts";
+import { CommittedLog, type LogRecord } from "../../../src/sim/history/committed-log.ts";
 import type { Observation, Reading } from "../../../src/sim/history/observation.ts";
 import { RecordingTransport } from "../../../src/sim/history/recording-transport.ts";
 import type { MemoryHub } from "../../../src/transport/memory.ts";
@@ -15,7 +15,7 @@ import { startTestSwarm, subjects, WireAgent, WireNode } from "../../support/swa
 export interface Recorded {
   readonly observations: readonly Observation[];
   readonly readings: readonly Reading[];
-  readonly journal: readonly LineRecord[];
+  readonly journal: readonly LogRecord[];
 }
 
 export async function recordHistory(): Promise<Recorded> {
@@ -23,7 +23,7 @@ export async function recordHistory(): Promise<Recorded> {
   const observations: Observation[] = [];
   await live((node) => recording(swarm.hub, node, observations));
   await swarm.stop();
-  const journal: LineRecord[] = [];
+  const journal: LogRecord[] = [];
   for (let position = 1; ; position += 1) {
     const record = swarm.store.read(1, position);
     if (record === undefined) break;
@@ -106,7 +106,7 @@ function retry(client: WireNode, tasks: readonly string[]): Promise<unknown> {
 }
 
 /** The readings of a standby that followed the journal: a hash and a state per batch. */
-function readingsOf(journal: readonly LineRecord[]): Reading[] {
+function readingsOf(journal: readonly LogRecord[]): Reading[] {
   const replay = new Replay();
   return journal.map(({ bytes }) => {
     const batch = decodeRecord(bytes);
@@ -117,6 +117,6 @@ function readingsOf(journal: readonly LineRecord[]): Reading[] {
 }
 
 /** The log of the history, for tests that change its order. */
-export function lineOf({ journal }: Recorded): CommittedLog {
+export function logOf({ journal }: Recorded): CommittedLog {
   return new CommittedLog(journal);
 }

@@ -18,8 +18,8 @@ import { badge, type Tone } from "../ui/tone.ts";
 import { useLive } from "../use-live.ts";
 import { observedSuccess, stateBadge } from "./agents.ts";
 
-/** More lanes are unreadable. */
-const LANES = 24;
+/** More rows are unreadable. */
+const GANTT_ROWS_MAX = 24;
 /** Older failures are in the agent's events. */
 const FAILURES = 8;
 
@@ -123,20 +123,20 @@ function spanOf(bar: AttemptBar, nowAt: number): Span {
   };
 }
 
-function gantt({ attempts, lanes, fromAt, toAt }: AgentDetail): View {
+function gantt({ attempts, ganttRows, fromAt, toAt }: AgentDetail): View {
   if (attempts.length === 0)
     return empty({ title: "No attempt in this time", text: "Bars appear as the agent gets tasks." });
-  const shown = Math.min(lanes, LANES);
-  const rows = Array.from({ length: shown }, (_, lane) => ({
-    label: `slot ${lane + 1}`,
-    spans: attempts.filter((bar) => bar.lane === lane).map((bar) => spanOf(bar, toAt)),
+  const shown = Math.min(ganttRows, GANTT_ROWS_MAX);
+  const rows = Array.from({ length: shown }, (_, ganttRow) => ({
+    label: `slot ${ganttRow + 1}`,
+    spans: attempts.filter((bar) => bar.ganttRow === ganttRow).map((bar) => spanOf(bar, toAt)),
   }));
   return html`
     ${h(Spans, { label: "Attempts in the agent's slots over time", rows, from: fromAt, to: toAt, axis: "clock" })}
     <p class="key">
       <span><i class="fill-2"></i>completed</span><span><i class="fill-4"></i>failed</span>
       <span><i class="fill-accent"></i>running</span><span><i class="fill-3"></i>expired</span>
-      ${lanes > shown && html`<span>${whole(lanes - shown)} more slots are not shown</span>`}
+      ${ganttRows > shown && html`<span>${whole(ganttRows - shown)} more slots are not shown</span>`}
     </p>
   `;
 }

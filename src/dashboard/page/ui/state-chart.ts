@@ -23,7 +23,7 @@ export function StateChart({ chart }: { readonly chart: ChartView }): View {
   }, [shape]);
   const sight = useRef<HTMLDivElement>(null);
   const placed = layout.value;
-  // A narrow screen begins with the state in which a life begins, not with the left edge.
+  // A narrow screen begins with the initial state, not with the left edge.
   useEffect(() => {
     const { current } = sight;
     const first = placed?.states.find(({ name }) => name === chart.states.find(isBeginning)?.name);

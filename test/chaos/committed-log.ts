@@ -9,7 +9,7 @@
 
 import { batchIndex, instant, type Term } from "../../src/ids.ts";
 import { type Batch, decodeRecord, encodeBatch, hashOf, type Opened } from "../../src/journal/records.ts";
-import type { LineRecord } from "../../src/sim/history/committed-log.ts";
+import type { LogRecord } from "../../src/sim/history/committed-log.ts";
 import type { Event } from "../../src/state/event.ts";
 
 /** Maximum number of consecutive records without an observed predecessor: superseded records of a rival. More
@@ -34,11 +34,11 @@ export interface Unseen {
  *  @param sent batches sent to the journal, with any outcome; only predecessors of observed records count
  *  @param unseen known data of batches that were never sent
  *  @throws Error when no record has a whole chain */
-export function committedLine(
-  seen: readonly LineRecord[],
+export function committedLog(
+  seen: readonly LogRecord[],
   sent: readonly Uint8Array[] = [],
   unseen: Unseen = { opened: [], publishedByIdx: new Map() },
-): LineRecord[] {
+): LogRecord[] {
   const batchByHash = new Map<string, KnownBatch>();
   for (const batch of unseen.opened.flatMap((opened) => unsentBatches(opened, unseen)))
     batchByHash.set(batch.hash, batch);
@@ -71,7 +71,7 @@ function unsentBatches({ tail, recent, session, journal }: Opened, { publishedBy
       ...{ journal, session, idx, prev: recent[at] ?? "" },
       ...{ term: published.term as Term, at: instant(published.at) },
     };
-    const events = [...published.events].sort((one, other) => placeInLife(one) - placeInLife(other));
+    const events = [...published.events].sort((one, other) => stageOf(one) - stageOf(other));
     const bytes = encodeBatch(
       header,
       events.map((event) => JSON.stringify(event)),
@@ -80,7 +80,7 @@ function unsentBatches({ tail, recent, session, journal }: Opened, { publishedBy
   });
 }
 
-const firstInLife: ReadonlySet<Event["type"]> = new Set([
+const firstOfTask: ReadonlySet<Event["type"]> = new Set([
   "AgentJoined",
   "TaskSubmitted",
   "TaskRetried",
@@ -89,8 +89,8 @@ const firstInLife: ReadonlySet<Event["type"]> = new Set([
 ]);
 
 /** Order of a task's events within a batch: submission, assignment, end of the attempt. */
-function placeInLife(event: Event): number {
-  if (firstInLife.has(event.type)) return 0;
+function stageOf(event: Event): number {
+  if (firstOfTask.has(event.type)) return 0;
   if (!("attempt" in event) || typeof event.attempt !== "number") return Number.MAX_SAFE_INTEGER;
   return event.type === "TaskAssigned" ? event.attempt : event.attempt + 0.5;
 }
@@ -104,8 +104,8 @@ function note(bytes: Uint8Array, batchByHash: Map<string, KnownBatch>): string |
   return hash;
 }
 
-function chainTo(last: string, batchByHash: ReadonlyMap<string, KnownBatch>): LineRecord[] | undefined {
-  const line: LineRecord[] = [];
+function chainTo(last: string, batchByHash: ReadonlyMap<string, KnownBatch>): LogRecord[] | undefined {
+  const line: LogRecord[] = [];
   for (let hash = last; hash !== ""; ) {
     const found = batchByHash.get(hash);
     if (found === undefined) return undefined;

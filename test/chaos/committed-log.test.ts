@@ -3,36 +3,36 @@
 import { describe, expect, it } from "vitest";
 import { batchIndex, instant, type Term } from "../../src/ids.ts";
 import { encodeBatch, hashOf, type Opened } from "../../src/journal/records.ts";
-import { CommittedLog, type LineRecord } from "../../src/sim/history/committed-log.ts";
+import { CommittedLog, type LogRecord } from "../../src/sim/history/committed-log.ts";
 import type { Event } from "../../src/state/event.ts";
-import { committedLine } from "./committed-line.ts";
+import { committedLog } from "./committed-log.ts";
 
 describe("the committed line", () => {
   it("is the chain behind the last record, wherever its batches are", () => {
     const [a, b, c] = chain(3);
     const moved = at(9, c);
-    expect(idxOf(committedLine([at(1, a), at(2, b), moved]))).toEqual([1, 2, 3]);
+    expect(idxOf(committedLog([at(1, a), at(2, b), moved]))).toEqual([1, 2, 3]);
   });
 
-  it("leaves out what no chain leads to: a rival's second batch, an alien record", () => {
+  it("leaves out what no chain leads to: a rival's second batch, a foreign record", () => {
     const [a, b, c] = chain(3);
     const orphan = batch(3, "no such hash");
-    const alien = { bytes: new TextEncoder().encode("hello") };
-    expect(idxOf(committedLine([at(1, a), at(2, b), at(3, orphan), alien]))).toEqual([1, 2]);
-    expect(idxOf(committedLine([at(1, a), at(2, b), at(3, orphan), at(4, c)]))).toEqual([1, 2, 3]);
+    const foreign = { bytes: new TextEncoder().encode("hello") };
+    expect(idxOf(committedLog([at(1, a), at(2, b), at(3, orphan), foreign]))).toEqual([1, 2]);
+    expect(idxOf(committedLog([at(1, a), at(2, b), at(3, orphan), at(4, c)]))).toEqual([1, 2, 3]);
   });
 
   it("takes from a witness what the log no longer has", () => {
     const [a, b, c] = chain(3);
     const witness = [at(1, a), at(2, b)];
-    expect(idxOf(committedLine([...witness, at(1, a), at(3, c)]))).toEqual([1, 2, 3]);
+    expect(idxOf(committedLog([...witness, at(1, a), at(3, c)]))).toEqual([1, 2, 3]);
   });
 
   it("takes from the wire what no log ever kept, and only where something that stands goes on from it", () => {
     const [a, b, c, d] = chain(4);
     const sent = [a, b, c, d].map(bytesOf);
-    expect(idxOf(committedLine([at(1, a), at(5, c)], sent))).toEqual([1, 2, 3]);
-    expect(idxOf(committedLine([at(1, a)], sent))).toEqual([1]);
+    expect(idxOf(committedLog([at(1, a), at(5, c)], sent))).toEqual([1, 2, 3]);
+    expect(idxOf(committedLog([at(1, a)], sent))).toEqual([1]);
   });
 
   it("puts together a batch that was never sent, from its published events and the hashes that its base names", () => {
@@ -52,27 +52,27 @@ describe("the committed line", () => {
       recent: all.slice(0, 4).map((bytes) => hashOf(bytes)),
     } as unknown as Opened;
     const seen = [at(1, a), at(2, b), at(3, c), at(5, e)];
-    const line = committedLine(seen, [], { opened: [opened], publishedByIdx: new Map([[4, published]]) });
+    const line = committedLog(seen, [], { opened: [opened], publishedByIdx: new Map([[4, published]]) });
     expect(idxOf(line)).toEqual([1, 2, 3, 4, 5]);
     const { batches, faults } = new CommittedLog(line);
     expect(batches.map(({ hash }) => hash)).toEqual(all.map((bytes) => hashOf(bytes)));
     expect(batches[3]?.events.map(({ type }) => type)).toEqual(["TaskSubmitted", "TaskAssigned"]);
     expect(faults).toEqual([]);
     const withoutEvents = { opened: [opened], publishedByIdx: new Map() };
-    expect(idxOf(committedLine(seen, [], withoutEvents))).toEqual([1, 2, 3]);
+    expect(idxOf(committedLog(seen, [], withoutEvents))).toEqual([1, 2, 3]);
   });
 
   it("fails where a link is missing, instead of ending before it", () => {
     const all = chain(12);
     const seen = all.map((bytes, place) => at(place + 1, bytes)).filter((_, place) => place !== 2);
-    expect(() => committedLine(seen)).toThrow("nothing can be judged");
-    expect(idxOf(committedLine(seen, [bytesOf(all[2])]))).toHaveLength(12);
+    expect(() => committedLog(seen)).toThrow("nothing can be judged");
+    expect(idxOf(committedLog(seen, [bytesOf(all[2])]))).toHaveLength(12);
   });
 
   it("fails where the chain cannot be followed to its beginning", () => {
     const [, b, c] = chain(3);
-    expect(() => committedLine([at(2, b), at(3, c)])).toThrow("none has a whole chain");
-    expect(committedLine([])).toEqual([]);
+    expect(() => committedLog([at(2, b), at(3, c)])).toThrow("none has a whole chain");
+    expect(committedLog([])).toEqual([]);
   });
 });
 
@@ -98,7 +98,7 @@ function batch(idx: number, prev: string): Uint8Array {
 }
 
 /** @param _position of the observation */
-function at(_position: number, bytes: Uint8Array | undefined): LineRecord {
+function at(_position: number, bytes: Uint8Array | undefined): LogRecord {
   return { bytes: bytesOf(bytes) };
 }
 
@@ -107,6 +107,6 @@ function bytesOf(bytes: Uint8Array | undefined): Uint8Array {
   return bytes;
 }
 
-function idxOf(line: readonly LineRecord[]): number[] {
+function idxOf(line: readonly LogRecord[]): number[] {
   return line.map(({ bytes }) => (JSON.parse(Buffer.from(bytes).toString()) as { idx: number }).idx);
 }

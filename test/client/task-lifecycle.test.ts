@@ -78,7 +78,7 @@ describe("a handle", () => {
     const handle = await swarm.submit({ id: "t1", kind: "count" });
     const updates = lastValueFrom(handle.events$.pipe(toArray()));
     const first = await agent.assignment();
-    await agent.beat([{ task: "t1", attempt: 1 }], 1);
+    await agent.heartbeat([{ task: "t1", attempt: 1 }], 1);
     const progressed = lastValueFrom(
       handle.events$.pipe(
         takeWhile(({ type }) => type !== "progress", true),
@@ -138,7 +138,7 @@ describe("a handle", () => {
         .events$.pipe(takeWhile((update) => update.type !== "progress" || update.fraction !== 0.5, true)),
     );
     const assigned = await agent.assignment();
-    await agent.beat([{ task: "t1", attempt: 1 }], 1);
+    await agent.heartbeat([{ task: "t1", attempt: 1 }], 1);
     for (const fraction of [0.25, 0.5]) {
       await test.client.status(); // both subscribe before a report is made
       const report = { incarnation: "a1-1", project: "default", task: "t1", attempt: 1, fraction };

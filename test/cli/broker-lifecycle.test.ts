@@ -1,4 +1,4 @@
-// The broker that `waggle up` starts: its life, its journal and its secret. The development broker, and nats-server.
+// The broker that `waggle up` starts: lifecycle, journal and secret. The development broker, and nats-server.
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
