@@ -23,7 +23,7 @@ it("begins anew where it had passed", async () => {
   expect(gracePeriod.isBelieved()).toBe(false);
 });
 
-it("is over once it was seen so often, where each look takes its part of that or longer", async () => {
+it("is over after the required number of looks, if each look takes the planned time or longer", async () => {
   const clock = new ManualClock();
   const gracePeriod = new GracePeriod(clock, 5_000, 5);
   for (let looks = 1; looks < 5; looks += 1) {
@@ -33,7 +33,7 @@ it("is over once it was seen so often, where each look takes its part of that or
   expect(gracePeriod.isBelieved()).toBe(true);
 });
 
-it("counts little of a look that waited long for its answer, however many there were before", async () => {
+it("counts little of a look with a late answer, after any number of looks", async () => {
   const clock = new ManualClock();
   const gracePeriod = new GracePeriod(clock, 5_000, 6);
   for (let looks = 0; looks < 10; looks += 1) {

@@ -16,7 +16,7 @@ describe("listeners", () => {
     expect(heard).toEqual([1]);
   });
 
-  it("that come and go while they are told do not change who is", () => {
+  it("added or removed during a notification do not change the notified listeners", () => {
     const listeners = new Listeners();
     const heard: string[] = [];
     listeners.add(() => {

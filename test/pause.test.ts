@@ -17,7 +17,7 @@ describe("a pause", () => {
     await paused;
   });
 
-  it("ends when it is cut short, and takes its timer with it", async () => {
+  it("ends early at an abort, and clears the timer", async () => {
     const clock = new ManualClock();
     const cut = new AbortController();
     const paused = pause(clock, 10, cut.signal);

@@ -65,7 +65,7 @@ describe("a repeated attempt", () => {
     await expect(lastValueFrom(repeated)).rejects.toThrow("a bug");
   });
 
-  it("counts its failures anew each time it is begun", async () => {
+  it("counts failures anew at each begin", async () => {
     const clock = new ManualClock();
     const { attempt, madeAt } = attempts(clock, { failing: 2 });
     const repeated = retryPaused(attempt, { clock, random, backOff });
@@ -100,7 +100,7 @@ it.each([
   expect(backOffMs(backOff, failures, chance)).toBe(ms);
 });
 
-describe("a repeated attempt that says how it may go on", () => {
+describe("a repeated attempt with a hint about the next attempt", () => {
   it("waits no shorter than it was asked to, and counts anew from progress", async () => {
     const clock = new ManualClock();
     const startedAt = clock.monotonicMs();
@@ -117,7 +117,7 @@ describe("a repeated attempt that says how it may go on", () => {
     expect(madeAt.map(Math.round)).toEqual([0, 300, 400, 600, 650]);
   });
 
-  it("is given up before a pause that would outlast its time, with what it says then", async () => {
+  it("is given up before a pause longer than the remaining time, with the final error", async () => {
     const clock = new ManualClock();
     const attempt = async () => {
       throw new TryAgain({ otherwise: () => new Error("no leader") });

@@ -287,7 +287,7 @@ describe("waggle serve a2a", () => {
     expect((await post("x".repeat(3 * 1024 ** 2))).status).toBe(413);
   });
 
-  it("loses no task when it is killed: a server that is started again answers for it", async () => {
+  it("loses no task when killed: a restarted server answers for the task", async () => {
     const doomed = await serve("--kind", "echo");
     const before = await new ClientFactory().createFromUrl(doomed.url);
     const request = message("wait b", { contextId: "kept" });

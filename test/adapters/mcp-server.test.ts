@@ -81,7 +81,7 @@ async function call(client: Client, name: string, args: object = {}, signal?: Ab
 const all = ["submit", "result", "status", "tasks", "explain", "health", "events", "cancel"];
 
 describe("waggle mcp", () => {
-  it("lists its tools with schemas, and leaves out those that change the swarm with --read-only", async () => {
+  it("lists tools with schemas; --read-only leaves out tools with changes to the swarm", async () => {
     const { tools } = await (await aClient()).listTools();
     expect(tools.map(({ name }) => name)).toEqual(all);
     for (const { description, inputSchema, annotations } of tools) {

@@ -144,7 +144,7 @@ describe("a tool of an MCP server as an agent", () => {
     await expect.poll(() => countOf("cancelled") - before).toBe(2);
   });
 
-  it("ends a server that goes on after its input was closed, with all of its processes", async () => {
+  it("ends a server that continues after its input closed, with all processes", async () => {
     const tool = await open("shout", `sleep 300 & ${good()} stubborn; sleep 301`);
     const left = () =>
       processes().filter(({ command, state }) => /^sleep 30[01]$|stubborn$/.test(command) && state !== "Z");

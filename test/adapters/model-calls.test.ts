@@ -135,7 +135,7 @@ describe("a call", () => {
 });
 
 describe("a stream", () => {
-  it("that falls silent loses its slot at the idle limit, and is cut off with what it reported", async () => {
+  it("that falls silent loses the slot at the idle limit, and keeps the reported text", async () => {
     const { calls: model, resource } = await calls({ idleTimeoutMs: limits.slotIdleMsMin, tokens: 1 });
     let aborted: AbortSignal | undefined;
     async function* source(signal: AbortSignal) {
@@ -159,7 +159,7 @@ describe("a stream", () => {
     await expect.poll(charges).toMatchObject([{ tokens: 4, usage }]);
   });
 
-  it("that never ends, and that nobody reads, stops at the limit of what is read ahead", async () => {
+  it("without end and without a reader stops at the read-ahead limit", async () => {
     const { calls: model, resource } = await calls({ idleTimeoutMs: limits.slotIdleMsMin });
     let made = 0;
     async function* source() {
@@ -175,7 +175,7 @@ describe("a stream", () => {
   });
 });
 
-it("calls of one attempt run side by side, on one resource, and name its task", async () => {
+it("calls of an attempt run side by side, on the same resource, and name the task", async () => {
   const { calls: model, resource } = await calls();
   await swarm.setResource(resource, { slots: 2 });
   const both = new Gate();
@@ -446,7 +446,7 @@ describe("a used up quota", () => {
     await expect.poll(async () => await slotsOf(resource)).toMatchObject({ onHold: { phase: "held" } });
   });
 
-  it("costs the calls that run, and none of the calls that wait, though nobody may place holds", async () => {
+  it("costs the running calls and no waiting call, even without permission to place holds", async () => {
     const { calls: model, resource } = await calls();
     await swarm.setResource(resource, { slots: 2 });
     let sent = 0;

@@ -253,7 +253,7 @@ describe.each([
       await lonely.kill("SIGKILL");
     });
 
-    it("ignores messages that nobody waits for, and says so in its figures", async () => {
+    it("ignores unexpected messages, and counts them in the figures", async () => {
       nats.publish("svc.work", "no reply wanted");
       nats.publish("svc.work", "to the journal", { reply: "waggle.v1.default.journal.1" });
       nats.publish("svc.work", "with headers", { headers: headers() });

@@ -65,7 +65,7 @@ describe.each([
     return await handle.outcome({ timeoutMs: 30_000 });
   }
 
-  it.skipIf(isMissing)("adopts agents that are there and agents that come, and lets them go", async () => {
+  it.skipIf(isMissing)("adopts present and new agents, and releases departed agents", async () => {
     await anAgent();
     const bridge = await aBridge();
     await isReady("synadia-claude-code-ann-main");

@@ -170,7 +170,7 @@ describe("an agent", () => {
     expect(await state("waits"), "it never began").toMatch(/queued|delayed/);
   });
 
-  it("that was declared lost gets nothing while handlers of its previous incarnation fill its capacity", async () => {
+  it("declared lost gets nothing while handlers of the previous incarnation fill the capacity", async () => {
     const { handler, started, release } = held();
     const joins = swarm.client.listen<{ incarnation: string }>(subjects.agent("_", "a1", "join"));
     const agent = await anAgent({ handler });
@@ -248,7 +248,7 @@ describe("starting an agent", () => {
     [{ kinds: ["count"] }, "handler", /handler: is missing/],
     [{ kinds: ["count"], handler: "wc" }, "handler", /must be a function/],
     [{ kinds: ["count"], handler: () => 1, maxConcurent: 4 }, "maxConcurent", /mean maxConcurrent\?/],
-  ])("refuses what plain JavaScript may give it: %o", async (options, field, message) => {
+  ])("refuses wrong values of plain JavaScript: %o", async (options, field, message) => {
     const starting = startAgent(options as AgentOptions, {
       swarm: swarmId("test"),
       connection: { kind: "transport", transport: swarm.hub.connect() },

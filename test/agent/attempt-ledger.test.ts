@@ -110,7 +110,7 @@ describe("the ledger", () => {
     expect(arrivals.map(({ held }) => held.isRevoked)).toEqual([true, false, false]);
   });
 
-  it("starts no assignment that says that it was revoked", () => {
+  it("starts no assignment marked as revoked", () => {
     const [arrival] = new AttemptLedger("session").receive([{ ...anAssignment(1), revoked: true }], 0);
     expect(arrival?.held.isRevoked).toBe(true);
   });

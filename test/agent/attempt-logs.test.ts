@@ -122,7 +122,7 @@ describe("logs through a swarm", () => {
     await small.outcome();
   });
 
-  it("are stderr of a command, also while it runs, and its error still ends with it", async () => {
+  it("are stderr of a command, also while the command runs, and the error still ends with stderr", async () => {
     await swarm.agent({
       id: "a1",
       kinds: ["k"],

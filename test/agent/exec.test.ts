@@ -29,7 +29,7 @@ describe("a command", () => {
     expect(await run("wc -w", { payload: "one two three" })).toMatch(/^\s*3\n$/);
   });
 
-  it("gets no secret of the agent's environment that nobody named", async () => {
+  it("gets no unnamed secret of the agent's environment", async () => {
     const env = {
       PATH: process.env.PATH,
       NATS_CREDS: "s3cret",
@@ -58,7 +58,7 @@ describe("a command", () => {
     expect(await run("printf '\\303\\251'")).toBe("é");
   });
 
-  it("emits its output while it runs, if the task is streamed, and gives all of it in the end", async () => {
+  it("emits output during the run of a streamed task, and gives the whole output at the end", async () => {
     const chunks: unknown[] = [];
     const context = aContext({ emit: (chunk) => void chunks.push(chunk) });
     const handler = execHandler({ command: "printf 'a\\303'; sleep 0.2; printf '\\251b'" });
@@ -69,7 +69,7 @@ describe("a command", () => {
     expect(chunks).toEqual([]);
   });
 
-  it("gets the attempt's names in its environment, besides its own", async () => {
+  it("gets the attempt's names in the environment, besides inherited variables", async () => {
     const command = 'echo "$WAGGLE_TASK_ID $WAGGLE_ATTEMPT $WAGGLE_KIND $WAGGLE_PROJECT $WAGGLE_USER $EXTRA"';
     const task = { task: "t-ü'$(id)", attempt: 3, kind: "k", project: "p", user: "ann@acme.org" };
     const env = { ...process.env, EXTRA: "more" };
@@ -83,14 +83,14 @@ describe("a command", () => {
     expect(await run(command)).toBe("none\n");
   });
 
-  it("gets the trace of its task in its environment, and no trace without one", async () => {
+  it("gets the trace of the task in the environment, and no variable without a trace", async () => {
     const trace = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`, tracestate: "vendor=1" };
     const command = "printenv TRACEPARENT TRACESTATE || echo none";
     expect(await run(command, trace)).toBe(`${trace.traceparent}\nvendor=1\n`);
     expect(await run(command)).toBe("none\n");
   });
 
-  it("says on descriptor 4 how many tokens it used, as it goes, and nothing else there counts", async () => {
+  it("reports used tokens on descriptor 4 during the run; other lines there count nothing", async () => {
     const said: number[] = [];
     const reportTokens = (count: number) => void said.push(count);
     const command =
@@ -218,7 +218,7 @@ describe("its exit says", () => {
 });
 
 describe("an attempt's processes", () => {
-  it("are all reaped by those who started them: no init is needed", async () => {
+  it("are all reaped by their parents: no init is needed", async () => {
     const ready = join(folder, "parents");
     const go = join(folder, "go-on");
     const running = run(`sleep 5 & echo $$ > ${ready}; while [ ! -e ${go} ]; do sleep 0.05; done; kill $!`);
@@ -274,7 +274,7 @@ describe("an attempt's processes", () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it("that the command leaves behind end with it", async () => {
+  it("that the command leaves behind end with the command", async () => {
     const ready = join(folder, "left-ready");
     const go = join(folder, "left-go");
     const ended = run(`sleep 300 & echo $$ > ${ready}; while [ ! -e ${go} ]; do sleep 0.02; done; echo done`);
@@ -284,7 +284,7 @@ describe("an attempt's processes", () => {
     await expect.poll(() => groupExists(group)).toBe(false);
   });
 
-  it("that run as another user, whom we may not end, are warned of and cost nobody anything else", async () => {
+  it("of a different user, protected from our signals, cause a warning and nothing more", async () => {
     const { warnings, logger } = aLogger();
     vi.spyOn(process, "kill").mockImplementation(() => {
       throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });

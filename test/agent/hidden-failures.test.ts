@@ -53,7 +53,7 @@ describe("after a hidden failure, a result", () => {
     expect(() => failures.check("")).not.toThrow();
   });
 
-  it("fails when only a call that began before it succeeded", () => {
+  it("fails when only an earlier call succeeded", () => {
     const failures = new HiddenFailures();
     const beside = failures.begin();
     failures.begin().failed(refused, standIn);
@@ -71,7 +71,7 @@ describe("after a hidden failure, a result", () => {
   });
 });
 
-it("the error that a framework throws instead stands for the hidden one, and no other error does", () => {
+it("only the framework's replacement error stands for the hidden error", () => {
   const thrown = Object.assign(new Error("no output"), { name: standIn });
   const other = new Error("other");
   expect(afterFailure().behind(thrown)).toBe(refused);

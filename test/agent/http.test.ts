@@ -75,7 +75,7 @@ describe("a request", () => {
     },
   );
 
-  it("carries the payload, and who and what it is for", async () => {
+  it("carries the payload, and the user, project and task", async () => {
     answer = (_, body, response) => response.end(`${body.length}`);
     expect(await post({ payload: "one two", attempt: 2 })).toBe("7");
     const { request, body } = requests[0] ?? expect.fail();
@@ -115,7 +115,7 @@ describe("a request", () => {
     expect(requests[0]?.request.headers["tracestate"]).toBe("vendor=1");
   });
 
-  it("says what its body is", async () => {
+  it("names the content type of the body", async () => {
     answer = (request, _, response) => response.end(request.headers["content-type"]);
     expect(await post({ payload: '{"a":1}' })).toBe("application/json");
     expect(await post({ payload: "{a}" })).toBe("text/plain; charset=utf-8");

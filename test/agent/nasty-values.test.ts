@@ -70,7 +70,7 @@ describe("what a handler throws", () => {
     expect(counts).toMatchObject({ running: 0, waiting: 0 });
   });
 
-  it("is told by its class and by what its message threw", () => {
+  it("is reported by class, and by the error of an unreadable message", () => {
     const [, make] = nastyValues[0] ?? expect.fail();
     expect(wordsOf(make())).toMatch(
       /^the thrown value, of class ApiError, cannot be read \(TypeError: Cannot read properties of undefined/,
@@ -163,7 +163,7 @@ describe("words", () => {
   });
 });
 
-describe("an agent whose handler throws what cannot be read", () => {
+describe("an agent with a handler that throws an unreadable value", () => {
   it("ends the task as failed, keeps its capacity, and drains", async () => {
     const there = await startTestSwarm();
     const swarm = await connect({ swarm: "test", transport: there.hub.connect() });

@@ -253,7 +253,7 @@ describe("the runner", () => {
     expect(runner.counts()).toMatchObject({ running: 0, waiting: 0, completed: 5 });
   });
 
-  it("tells what ended together in one message", async () => {
+  it("reports simultaneous ends in one message", async () => {
     const { runner, messages } = start(() => "done", 64);
     runner.run(orders(64));
     await settled();
@@ -346,7 +346,7 @@ describe("the runner", () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it("never starts what was aborted while it waited, and says that it used nothing", async () => {
+  it("never starts an attempt aborted while waiting, and reports zero tokens", async () => {
     const { handler, running, release } = gate();
     const { runner, ends } = start(handler, 1);
     runner.run(orders(2));
@@ -396,7 +396,7 @@ describe("the runner", () => {
     expect(warnings).toEqual(["attempt failed (infrastructure): no shell"]);
   });
 
-  it("counts no more tokens than one attempt may have, and says once that there were more", async () => {
+  it("counts at most the tokens allowed per attempt, and logs the excess once", async () => {
     const { logger, warnings } = aLogger();
     const report: Handler = (_, { reportTokens }) => {
       reportTokens(limits.tokensPerAttemptMax);
@@ -581,7 +581,7 @@ describe("a generator", () => {
     ["bytes", [Uint8Array.of(0xff), Uint8Array.of(0)], { result: "/wA=", encoding: "base64" }],
     ["text and bytes", ["é", Uint8Array.of(0xff), ""], { result: "w6n/", encoding: "base64" }],
     ["text, bytes and other values", ["a", Uint8Array.of(0xff), 1], { result: '["a","/w==",1]' }],
-  ])("that yields %s has them as its result", async (_, values, result) => {
+  ])("with yields of %s has the yields as result", async (_, values, result) => {
     const end = await endOf(() => yielding(values), streamed);
     expect(end).toMatchObject({ outcome: "completed", encoding: undefined, ...result });
   });
@@ -604,7 +604,7 @@ describe("a generator", () => {
     }
   });
 
-  it("emits what it yields, and runs its finally when it is aborted", async () => {
+  it("emits every yield, and runs finally after an abort", async () => {
     let isFinished = false;
     let next = (): void => undefined;
     const { runner, ends, emitted } = start(async function* () {
@@ -628,7 +628,7 @@ describe("a generator", () => {
     expect([isFinished, ends[0]?.outcome]).toEqual([true, "aborted"]);
   });
 
-  it("that throws fails with its error", async () => {
+  it("that throws fails with the error", async () => {
     const end = await endOf(async function* () {
       yield "a";
       throw new InvalidInputError("not like this");

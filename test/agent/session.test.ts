@@ -122,7 +122,7 @@ describe("joining", () => {
     expect(leader.last("heartbeat")).toMatchObject({ status: "busy", inFlight: 1 });
   });
 
-  it("aborts what the leader no longer knows as its own", async () => {
+  it("aborts attempts unknown to the leader", async () => {
     const { aborted } = await join({
       leader: (leader) => {
         leader.script.join = () => {
@@ -152,7 +152,7 @@ describe("joining", () => {
 });
 
 describe("heartbeats", () => {
-  it("say each second what it does, what it holds and how far it has seen", async () => {
+  it("report each second status, held attempts and the highest number seen", async () => {
     const { leader, clock } = await join();
     await clock.advance(1_000);
     expect(leader.all("heartbeat")).toEqual([
@@ -180,7 +180,7 @@ describe("heartbeats", () => {
     });
   });
 
-  it("list what runs and what is answered late, with names of 128 letters, in one message that a leader takes", async () => {
+  it("list running and late attempts, with names of 128 letters, in a message within the leader's limit", async () => {
     const capacity = limits.maxConcurrentMax;
     const { leader } = await join({ profile: { maxConcurrent: capacity, prefetch: capacity } });
     const heard = limits.resultMessagesInFlightMax * limits.itemsPerMessageMax;
@@ -228,7 +228,7 @@ describe("heartbeats", () => {
     expect(fixture.started.map(({ task }) => task)).toEqual(["t1", "t3", "t2"]);
   });
 
-  it("tell how it fares by its own account", async () => {
+  it("report the agent's own success rate and latency", async () => {
     const { leader, clock } = await join();
     await fixture.assign(2);
     await fixture.end("t1", { latencyMs: 40 });
@@ -324,7 +324,7 @@ describe("results", () => {
     expect(sizes).toEqual([50]);
   });
 
-  it("never exceed what the server takes in one message", async () => {
+  it("never exceed the server's message size", async () => {
     const { leader } = await join({ profile: { maxConcurrent: 64 }, maxPayloadBytes: 4_096 });
     const tasks = await fixture.assign(20);
     const ends = fixture.started.map(({ key }) => ({
@@ -467,7 +467,7 @@ describe("pushes", () => {
     expect(leader.all("join")).toHaveLength(1);
   });
 
-  it("that repeat an assignment start nothing, while it runs and after it was answered", async () => {
+  it("with a repeated assignment start nothing, during the attempt and after the answer", async () => {
     const { leader } = await join();
     const one = leader.assignment();
     leader.assign(one, one);
@@ -495,7 +495,7 @@ describe("pushes", () => {
     expect(fixture.heldNames()).toEqual([]);
   });
 
-  it("that revoke what has ended let its result stand", async () => {
+  it("that revoke an ended attempt let the result stand", async () => {
     const { leader } = await join();
     leader.script.result = () => "silence";
     await fixture.assign();
@@ -506,7 +506,7 @@ describe("pushes", () => {
     expect(leader.reports()).toMatchObject([{ outcome: "completed", result: "5" }]);
   });
 
-  it("that revoke what has not arrived keep it from ever starting", async () => {
+  it("that revoke an attempt before its assignment prevent the start", async () => {
     const { leader, clock } = await join();
     const one = leader.assignment();
     leader.revoke(one);
@@ -519,7 +519,7 @@ describe("pushes", () => {
     expect(leader.last("heartbeat").seen).toBe(1);
   });
 
-  it("that revoke another attempt of the task leave this one alone", async () => {
+  it("that revoke a different attempt of the task leave the running attempt alone", async () => {
     const { leader } = await join();
     await fixture.assign();
     leader.revoke({ project: "p", task: "t1", attempt: 2 });
@@ -900,7 +900,7 @@ describe("incarnations", () => {
     expect(leader.all("join")).toHaveLength(2);
   });
 
-  it("end for good when fenced: all is aborted, and one farewell shows that there are two", async () => {
+  it("end for good when fenced: all attempts are aborted, and a farewell shows two processes", async () => {
     const { leader, clock } = await join();
     await fixture.assign();
     leader.push({ type: "fenced" });
@@ -1026,7 +1026,7 @@ describe("draining of its own accord", () => {
     expect(fixture.closed).toEqual({ type: "closed" });
   });
 
-  it("before it has joined ends it", async () => {
+  it("before the join ends the agent", async () => {
     const { clock } = await join({ hasLeader: false });
     fixture.session.send({ type: "drain" });
     await clock.advance(limits.agentLeaveMs);

@@ -27,7 +27,7 @@ const sentNotices = (fixture: SessionFixture) =>
   fixture.notices.filter(({ type }) => type.startsWith("slot-")).map(({ type }) => type);
 
 describe("asking", () => {
-  it("says what is wanted, and that it is granted", async () => {
+  it("names the wanted slots, and reports the grant", async () => {
     const fixture = await acquiring("granted", { weight: 2, holder: "h", timeoutMs: 9_000 });
     expect(fixture.leader.last("acquire")).toEqual({
       incarnation: fixture.leader.incarnation,
@@ -170,7 +170,7 @@ describe("waiting", () => {
     expect(sentNotices(fixture)).toEqual([]);
   });
 
-  it("ends with a push, also with one that comes before the answer that says to wait", async () => {
+  it("ends with a push, also with a push before the answer to wait", async () => {
     const fixture = await SessionFixture.joined();
     fixture.leader.script.acquire = ({ handle }) => {
       fixture.leader.push({ type: "slots-granted", handles: [handle] });
@@ -183,7 +183,7 @@ describe("waiting", () => {
     expect(listed(fixture)).toEqual({ held: [handleOf(fixture)], waiting: [] });
   });
 
-  it("ends with what was long on its way here only once a heartbeat is confirmed: another may hold it by now", async () => {
+  it("ends with a late grant only after a confirmed heartbeat: the slot may have a new holder", async () => {
     const fixture = await acquiring("waiting");
     fixture.leader.script.heartbeat = () => "silence";
     await fixture.clock.advance(limits.agentLostMs - 1_000);

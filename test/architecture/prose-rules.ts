@@ -1,6 +1,6 @@
-// How comments and pages are written: they name things, in sentences that are read once.
+// How comments, pages and names of tests are written: they name things, in sentences that are read once.
 
-import { pointingWordsOf, type Sentence, sentencesOf, wordsOf } from "./prose.ts";
+import { pointingWordsOf, type Sentence, sentencesOf, testNamesOf, wordsOf } from "./prose.ts";
 import { isCode, type Rule, type Violation } from "./rule.ts";
 import type { SourceFile, Tree } from "./source-tree.ts";
 
@@ -9,6 +9,9 @@ const POINTING_SHARE_MAX_IN_A_FOLDER = 0.075;
 /** Fewer words say little about a folder: they count in the folder above. */
 const FOLDER_WORDS_MIN = 200;
 const SENTENCE_WORDS_MAX = 30;
+const POINTING_SHARE_MAX_IN_TEST_NAMES = 0.065;
+/** The worst names, listed if the rule fails. */
+const TEST_NAMES_SHOWN = 10;
 
 const isProse = ({ path }: SourceFile) => isCode(path) || (path.endsWith(".md") && path !== "LICENSE.md");
 
@@ -67,6 +70,35 @@ function sum(sentences: readonly Sentence[], count: (sentence: Sentence) => numb
   return sentences.reduce((all, each) => all + count(each), 0);
 }
 
+const testNameRule: Rule = {
+  name: "names of tests name what they speak of",
+  why: "A failed test is read by its name alone, in a log, far from the code. A pointing word has nothing to point at.",
+  mend: "Name the subject and the expected behaviour: `keeps the task`, not `keeps it`.",
+  check: ({ files }) => {
+    const names = files
+      .filter(({ path }) => isCode(path) && path.startsWith("test/"))
+      .flatMap((file) =>
+        testNamesOf(file).map(({ text, line }) => ({
+          path: file.path,
+          line,
+          text,
+          words: wordsOf(text).length,
+          pointing: pointingWordsOf(text).length,
+        })),
+      );
+    if (names.length === 0) return [{ path: "test", found: "no name of a test was found" }];
+    const words = names.reduce((all, each) => all + each.words, 0);
+    const share = names.reduce((all, each) => all + each.pointing, 0) / words;
+    if (share <= POINTING_SHARE_MAX_IN_TEST_NAMES) return [];
+    const found = `${(100 * share).toFixed(1)} % of ${words} words point, at most ${100 * POINTING_SHARE_MAX_IN_TEST_NAMES} % may`;
+    const worst = names.sort((a, b) => b.pointing - a.pointing).slice(0, TEST_NAMES_SHOWN);
+    return [
+      { path: "test", found },
+      ...worst.map(({ path, line, text }) => ({ path, line, found: `"${text}"` })),
+    ];
+  },
+};
+
 const sentenceRule: Rule = {
   name: `no sentence of a comment or a page has more than ${SENTENCE_WORDS_MAX} words`,
   why: "A longer sentence is read twice, or not at all. Many readers do not have English as their first language.",
@@ -80,4 +112,4 @@ const sentenceRule: Rule = {
     ),
 };
 
-export const proseRules: readonly Rule[] = [pointingRule, sentenceRule];
+export const proseRules: readonly Rule[] = [pointingRule, testNameRule, sentenceRule];

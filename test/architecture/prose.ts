@@ -1,7 +1,7 @@
-// The prose of the repository: comments of code, and pages of the docs, cut into sentences. Code spans, links and
-// fenced examples are no prose.
+// The prose of the repository: comments of code, and pages of the docs, cut into sentences; and the names of tests.
+// Code spans, links and fenced examples are no prose.
 
-import { type SourceFile, withoutComments } from "./source-tree.ts";
+import { lineAt, type SourceFile, withoutComments } from "./source-tree.ts";
 
 export interface Sentence {
   readonly text: string;
@@ -34,6 +34,47 @@ export function pointingWordsOf(text: string): string[] {
 export function sentencesOf(file: SourceFile): Sentence[] {
   const passages = file.path.endsWith(".md") ? passagesOfPage(file.text) : passagesOfCode(file.text);
   return passages.flatMap(sentencesIn);
+}
+
+/** The first arguments of `describe`, `it` and `test`, also behind `.each(…)`, `.runIf(…)` and the like. */
+export function testNamesOf({ text, code }: SourceFile): Sentence[] {
+  return [...code.matchAll(/(?<![\w.$])(?:describe|it|test)\b/g)].flatMap((match) => {
+    const from = nameStart(code, match.index + match[0].length);
+    const quote = code[from];
+    if (quote !== '"' && quote !== "`") return [];
+    const name = text.slice(from + 1, code.indexOf(quote, from + 1));
+    // Placeholders and expressions are no words.
+    const plain = name.replace(/%[#sdifjoO]|\$\{[^}]*\}|\$\w+|`[^`]*`/g, "_");
+    return [{ text: plain, line: lineAt(text, from) }];
+  });
+}
+
+const testModifiers = /\s*\.(?:concurrent|each|for|only|runIf|sequential|skip|skipIf|todo)\b/y;
+
+/** Where the arguments of the last call of a chain begin, as in `it.each(rows)("adds %i")`; −1 if nothing is called. */
+function nameStart(code: string, from: number): number {
+  let at = from;
+  for (;;) {
+    testModifiers.lastIndex = at;
+    if (testModifiers.test(code)) at = testModifiers.lastIndex;
+    else if (code[at] === "`") at = code.indexOf("`", at + 1) + 1;
+    else if (code[at] !== "(") return -1;
+    else {
+      const end = endOfBrackets(code, at);
+      if (code[end] !== "(") return at + 1 + code.slice(at + 1).search(/\S/);
+      at = end;
+    }
+  }
+}
+
+function endOfBrackets(code: string, from: number): number {
+  let depth = 0;
+  for (let at = from; at < code.length; at += 1) {
+    if (code[at] === "(") depth += 1;
+    if (code[at] === ")") depth -= 1;
+    if (depth === 0) return at + 1;
+  }
+  return code.length;
 }
 
 function sentencesIn({ text, line }: Passage): Sentence[] {

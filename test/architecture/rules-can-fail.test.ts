@@ -377,6 +377,22 @@ const cases: Readonly<Record<string, Case>> = {
       "docs/a.md": "The agent reports a result with `its id` once.",
     },
   },
+  "names of tests name what they speak of": {
+    wrong: [
+      { [somePath]: "// no test" },
+      { "test/empty.test.ts": 'const it = "it";' },
+      { "test/a.test.ts": 'it("gives it to those that wait for it", () => {});' },
+      { "test/a.test.ts": 'describe.each(rows)("what %s is to another", () => {});' },
+      {
+        "test/a.test.ts":
+          'it.skipIf(a(")") || b)(\n  "keeps a task",\n);\ntest.each([["a"]])(`what ${"x"} it has`, run);',
+      },
+    ],
+    right: {
+      "test/a.test.ts":
+        'describe("a task", () => {\n  it("keeps the agent", () => expect(it.that(what)).toBe("it that"));\n});',
+    },
+  },
   "no sentence of a comment or a page has more than 30 words": {
     wrong: [{ [somePath]: `// ${"word ".repeat(31)}` }, { "docs/a.md": `| a | ${"word ".repeat(31)} |` }],
     right: {

@@ -60,7 +60,7 @@ describe("a check of the audit", () => {
     expect([verifier.runs, check.status?.idx]).toEqual([2, 12]);
   });
 
-  it("that fails for the storage's sake keeps what it knows, and runs again soon", async () => {
+  it("with a storage failure keeps earlier findings, and runs again soon", async () => {
     const { clock, lines, verifier, check } = aCheck(new UnreachableError("no answer"), whole);
     await clock.advance(limits.auditCheckDelayMs);
     expect(check.status).toEqual({ idx: 3, endedAt: undefined, fault: undefined });

@@ -14,7 +14,7 @@ const standing = (agent: string, is: AgentStanding["standing"], servesKind = tru
   free: 0,
 });
 
-it("a used up rate: its type, the sum, until when, and what raises it", () => {
+it("a used up rate: type, sum, end time, and the command to raise the rate", () => {
   const limit = { reason: "rate-limited", type: "claude", tokensMax: 1_000, agents: 1 } as const;
   const used = { ...limit, used: 1_200, reserved: 0 };
   const held = { ...limit, used: 200, reserved: 800, window: "per_minute" } as const;
@@ -138,7 +138,7 @@ describe("no agent serves the kind", () => {
     );
   });
 
-  it("when those there are drain: names one that can be taken back", () => {
+  it("with draining agents only: names an agent for `undrain`", () => {
     expect(textOf(1, 0)).toBe(
       "The only agent that serves ask is draining: `waggle undrain a1`, or start another with --kind ask",
     );

@@ -7,7 +7,7 @@ import type { Event } from "../../src/state/event.ts";
 import { aReceipt, aSpec, samples } from "./event-factory.ts";
 
 describe("a line", () => {
-  it.each(Object.values(samples))("for $type is one line that says something", (event) => {
+  it.each(Object.values(samples))("for $type is a line with a description", (event) => {
     const line = describeEvent(event);
     expect(line).not.toMatch(/[\n\r]|undefined|null|\[object|NaN/);
     expect(line.length).toBeGreaterThan(10);

@@ -15,7 +15,7 @@ describe("a filter", () => {
     expect(typesThat({})).toEqual(Object.keys(samples));
   });
 
-  it("by task passes what names it, its submission included", () => {
+  it("by task passes events with the task's id, and the submission", () => {
     expect(typesThat({ task: "t1" })).toEqual([
       "TaskSubmitted",
       "TaskRetried",
@@ -34,7 +34,7 @@ describe("a filter", () => {
     expect(typesThat({ task: "t2" })).toEqual([]);
   });
 
-  it("by agent passes what names it", () => {
+  it("by agent passes events with the agent's id", () => {
     const types = typesThat({ agent: "a1" });
     expect(types).toEqual(
       expect.arrayContaining(["TaskAssigned", "AgentJoined", "AssignmentsConfirmed", "AgentForgotten"]),

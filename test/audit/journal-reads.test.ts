@@ -55,7 +55,7 @@ function theReads(lastSeq?: number, role: "leader" | "standby" | "alone" = "lead
 const seqsOf = (batches: readonly StoredBatch[]) => batches.map(({ header }) => header.idx as number);
 
 describe("pages of the journal", () => {
-  it("that follow each other come from one reading", async () => {
+  it("in sequence come from one reading", async () => {
     const { reads, counts } = theReads();
     const seqs: number[] = [];
     for (let from = 1; from < 5 * PER_PAGE; from = (seqs.at(-1) ?? 0) + 1)
@@ -168,7 +168,7 @@ describe("the budget of reads", () => {
 });
 
 describe("a standby", () => {
-  it("leaves old pages to a leader that it hears, and answers them where it hears none", async () => {
+  it("leaves old pages to an audible leader, and answers old pages without a leader", async () => {
     const { recentRecordsBytes } = limits;
     Object.assign(limits, { recentRecordsBytes: 1 });
     onTestFinished(() => void Object.assign(limits, { recentRecordsBytes }));

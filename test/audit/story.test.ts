@@ -16,7 +16,7 @@ const { TaskSubmitted, TaskAssigned, AssignmentsConfirmed, TaskCompleted, Attemp
   samples;
 
 describe("a story", () => {
-  it("of a task that went well: one attempt with its receipt, one wait", () => {
+  it("of a completed task: one attempt with a receipt, one wait", () => {
     const story = storyOf(TaskSubmitted, TaskAssigned, AssignmentsConfirmed, TaskCompleted);
     expect(story).toMatchObject({
       state: "completed",

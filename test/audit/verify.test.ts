@@ -93,7 +93,7 @@ describe("a changed journal", () => {
     }
   });
 
-  it("names what was changed where a copy shows it", async () => {
+  it("names the change if a copy shows the original", async () => {
     const log = await aCompactedLog();
     const idx = 20; // copied into segment 3
     const [segment, position] = await placeOf(log, idx);
@@ -122,7 +122,7 @@ describe("a changed journal", () => {
     expect(fault?.text).toBe("batch 14 is missing before batch 15, or can no longer be decoded");
   });
 
-  it("names a changed batch that hides its change from its successor", async () => {
+  it("names a changed batch with a hash that fits the successor", async () => {
     const log = await aLongLog();
     const [segment, position] = await placeOf(log, 14);
     const journal = new Tampered(new MemoryJournal(log.store)).change(segment, position, (text) =>
@@ -141,7 +141,7 @@ describe("a changed journal", () => {
     expect((await verified(log, journal)).fault).toMatchObject({ kind: "base", segment: 3 });
   });
 
-  it("names a segment with another writer than its claim", async () => {
+  it("names a segment with a writer different from the claim", async () => {
     const log = await aLongLog();
     const journal = new Tampered(new MemoryJournal(log.store)).change(2, 1, (text) =>
       text.replace("session-1", "session-2"),

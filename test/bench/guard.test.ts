@@ -8,7 +8,7 @@ import { aFigure } from "./run-fixture.ts";
 const { throughput, latency } = guardBounds;
 
 describe("the flags", () => {
-  it("default to the bounds that are named in one place", () => {
+  it("default to the shared bounds", () => {
     expect(readGuardFlags([])).toEqual({
       requireThroughput: throughput.required,
       requireLatency: latency.required,

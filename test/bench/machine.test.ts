@@ -61,7 +61,7 @@ describe("CPU time", () => {
     });
   });
 
-  it("of other programs is never below none, though the files are read one after the other", () => {
+  it("of other programs is never negative, though the files are read one by one", () => {
     writeMachine(0);
     writeProcess(process.pid, 1, { user: 0 });
     const before = spent({}, proc, 0);

@@ -74,7 +74,7 @@ describe("waits for calm", () => {
     expect(await wait(aPace())).toBe(20_000);
   });
 
-  it("take only what the run has left, so that the run keeps to its limit", async () => {
+  it("take only the run's remaining time, so the run keeps to the limit", async () => {
     const pace = aPace({ limitMs: 400_000 });
     expect(await wait(pace)).toBe(10_000);
     for (let n = 0; n < 100; n += 1) await wait(pace);

@@ -18,7 +18,7 @@ const entries = Object.entries(scripts).flatMap(([name, command]) => {
   return file === undefined || without.includes(name) ? [] : [{ name, file }];
 });
 
-it("there are such scripts", () => {
+it("scripts with a help text exist", () => {
   expect(entries.length).toBeGreaterThan(20);
 });
 

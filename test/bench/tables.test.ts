@@ -58,7 +58,7 @@ describe("requirements", () => {
     expect([newer?.value?.median, newer?.bound, older?.bound]).toEqual([60, { atMost: 40 }, { atMost: 50 }]);
   });
 
-  it("divide the latency of one task by its physical path", () => {
+  it("divide the latency of a task by the physical path", () => {
     const one = (system: string, p50: number) => aFigure({ case: "c1", system, round: 1, p50 });
     const run = aRun({ figures: [one("append", 0.2), one("bare", 0.1), one("waggle", 0.9)] });
     const found = requirementsOf(new Figures(run), 24).find(({ what }) => what.startsWith("C = 1:"));

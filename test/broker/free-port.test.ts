@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => void taken.close());
 
-it("are none that a kernel gives to connections, which could have it while the server is away", async () => {
+it("are outside the kernel's range for connections: no connection takes the port while the server is away", async () => {
   const ports = await Promise.all(Array.from({ length: 100 }, () => freePort()));
   expect(Math.min(...ports)).toBeGreaterThan(1_023);
   expect(Math.max(...ports)).toBeLessThan(32_768);

@@ -31,7 +31,7 @@ describe("a named server", () => {
     expect(await find()).toBeUndefined();
   });
 
-  it("goes by its URL, shown without its secret", async () => {
+  it("goes by the URL, shown without the secret", async () => {
     writeContext("prod", { url: "nats://prod:4222" });
     write(".config/nats/context.txt", "prod");
     expect(await find({ nats: "nats://s3cret@hive:4333" })).toEqual({
@@ -54,7 +54,7 @@ describe("a named server", () => {
     });
   });
 
-  it("is the selected context's, and before it the one that was named", async () => {
+  it("is the named server, else the selected context's server", async () => {
     writeContext("prod", { url: "nats://prod:4222", token: "t" });
     writeContext("stage", { url: "tls://a,tls://b", inbox_prefix: "_INBOX_ann" });
     write(".config/nats/context.txt", "prod\n");

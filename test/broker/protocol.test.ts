@@ -108,7 +108,7 @@ describe("greeting and secret", () => {
     for (const nonce of nonces) expect(nonce).toMatch(new RegExp(`^waggle-${port}-[A-Za-z0-9_-]{22}$`));
   });
 
-  it.each(["auth_token", "sig"])("refuses an %s that another connection was asked for", async (field) => {
+  it.each(["auth_token", "sig"])("refuses an %s requested from a different connection", async (field) => {
     const asked = await open();
     const client = await open();
     client.clear();
@@ -310,7 +310,7 @@ describe("UNSUB", () => {
     expect(await client.settled()).toBe("");
   });
 
-  it("ends one after so many messages, those before it included", async () => {
+  it("ends a subscription after a number of messages, earlier messages included", async () => {
     const client = await login({ no_responders: true });
     client.send("SUB a 1\r\nPUB a 1\r\n1\r\nUNSUB 1 3\r\n");
     client.send("PUB a 1\r\n2\r\nPUB a 1\r\n3\r\nPUB a 1\r\n4\r\n");
@@ -319,7 +319,7 @@ describe("UNSUB", () => {
     expect(await client.settled()).toContain("NATS/1.0 503");
   });
 
-  it("ends one that has had as many already", async () => {
+  it("ends a subscription that has had as many already", async () => {
     const client = await login();
     client.send("SUB a 1\r\nPUB a 0\r\n\r\nPUB a 0\r\n\r\nUNSUB 1 2\r\nPUB a 0\r\n\r\n");
     expect(await client.settled()).toBe("MSG a 1 0\r\n\r\n".repeat(2));

@@ -93,14 +93,14 @@ describe("the broker of a data folder", () => {
     expect([second.address, third.address]).toEqual([first.address, first.address]);
   });
 
-  it("is one, when several start it at the same time", async () => {
+  it("is a single broker when several processes start at the same time", async () => {
     const found = await Promise.all([find(), find(), find(), find(), find()]);
     expect(new Set(found.map(({ local }) => local?.pid)).size).toBe(1);
     expect(found.filter(({ local }) => local?.wasStarted).length).toBe(1);
     expect(await Promise.all(found.map(works))).toEqual([true, true, true, true, true]);
   });
 
-  it("is one, when several processes start it at the same time", async () => {
+  it("is a single broker when several commands start at the same time", async () => {
     const starters = await Promise.all([startElsewhere(), startElsewhere(), startElsewhere()]);
     const pids = starters.map(({ brokerPid }) => brokerPid);
     expect(pids).toEqual([readRecord().pid, readRecord().pid, readRecord().pid]);
@@ -178,7 +178,7 @@ describe("the broker of a data folder", () => {
     },
   );
 
-  it("follows no link that lies where its files are made", async () => {
+  it("follows no link at the path of a file", async () => {
     const found = await find();
     await stopBroker(dataFolder);
     const victims = ["broker.json", "development-broker.json"].map((file) => {
@@ -238,7 +238,7 @@ describe("the broker of a data folder", () => {
     expect(await works(second)).toBe(true);
   });
 
-  it("is never mistaken for a process that reuses its id", async () => {
+  it("is never mistaken for a process with a reused id", async () => {
     await find();
     await stopBroker(dataFolder);
     changeRecord({ pid: process.pid });
@@ -280,7 +280,7 @@ describe("the broker of a data folder", () => {
     changeRecord({ kind: "development" });
   });
 
-  it("is not exchanged for one of another kind, whose journal would be empty", async () => {
+  it("is not replaced by a broker of a different kind with an empty journal", async () => {
     await find();
     await stopBroker(dataFolder);
     changeRecord({ kind: "nats-server" });

@@ -50,7 +50,7 @@ describe("the start lock", () => {
     expect(notes).toEqual(Array(6).fill(["taken", "released"]).flat());
   });
 
-  it("of one folder does not wait for that of another", async () => {
+  it("of a folder does not wait for the lock of a different folder", async () => {
     const locks = [await acquireStartLock(aFolder()), await acquireStartLock(aFolder())];
     for (const lock of locks) lock.release();
   });

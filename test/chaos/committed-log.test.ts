@@ -28,14 +28,14 @@ describe("the committed line", () => {
     expect(idxOf(committedLog([...witness, at(1, a), at(3, c)]))).toEqual([1, 2, 3]);
   });
 
-  it("takes from the wire what no log ever kept, and only where something that stands goes on from it", () => {
+  it("takes an unstored batch from the wire, but only if a stored batch continues it", () => {
     const [a, b, c, d] = chain(4);
     const sent = [a, b, c, d].map(bytesOf);
     expect(idxOf(committedLog([at(1, a), at(5, c)], sent))).toEqual([1, 2, 3]);
     expect(idxOf(committedLog([at(1, a)], sent))).toEqual([1]);
   });
 
-  it("puts together a batch that was never sent, from its published events and the hashes that its base names", () => {
+  it("assembles an unsent batch from published events and the hashes of the base", () => {
     const all = chain(5);
     const [a, b, c, , e] = all;
     const spec = { project: "p", id: "t", kind: "k" };

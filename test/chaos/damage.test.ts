@@ -38,7 +38,7 @@ describe("damage to a store", () => {
     expect(readdirSync(messages)).not.toContain("index.db");
   });
 
-  it("flips one bit of one block", () => {
+  it("flips a single bit of a single block", () => {
     damage("flip");
     const blocks = blocksOf(store, "WAGGLE_s").map((file) => readFileSync(file));
     const bits = blocks.flatMap((block) => [...block].map((byte, at) => ones(byte ^ (whole[at] ?? 0))));

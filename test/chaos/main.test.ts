@@ -42,7 +42,7 @@ describe("--report", () => {
     for (const file of [PAGE, PUBLISHED]) cpSync(file, join(folder, file));
   });
 
-  it("without figures is refused, and leaves those that are published", () => {
+  it("without figures is refused, and leaves the published figures", () => {
     const { status, stderr } = chaos(["--report"]);
     expect(stderr).toContain(
       "has no figures of these parts, so docs/reliability.md is left as it is; run a part first",

@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it("hears from the probe of a process what it has in use, and from the machine what it has", async () => {
+it("gets the memory in use from the probe of a process, and the resident memory from the machine", async () => {
   const probe = new URL("./processes/in-use-probe.mjs", import.meta.url).href;
   const file = inUseFileOf(folder, "agent1");
   const child = spawn(process.execPath, ["--import", probe, "--eval", program], {

@@ -34,7 +34,7 @@ describe("a proxy", () => {
     expect(await said(peer, node, "welcome")).toBe("welcome");
   });
 
-  it("holds back one direction alone, and delivers late what it held", async () => {
+  it("holds back a single direction, and delivers the held bytes late", async () => {
     const { node, peer } = await open();
     proxy.stall("up");
     const late = said(node, peer, "late");
@@ -44,7 +44,7 @@ describe("a proxy", () => {
     expect(await late).toBe("late");
   });
 
-  it("holds back connections that are made while it does", async () => {
+  it("holds back new connections meanwhile", async () => {
     proxy.stall("down");
     const { node, peer } = await open();
     const late = said(peer, node, "late");
@@ -54,7 +54,7 @@ describe("a proxy", () => {
     expect(await late).toBe("late");
   });
 
-  it("resets what is open when it is cut, and what comes until it is healed", async () => {
+  it("resets open connections at a cut, and new connections until the healing", async () => {
     const { node, peer } = await open();
     const ends = [closing(node), closing(peer)];
     proxy.cut();

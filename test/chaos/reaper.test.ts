@@ -17,7 +17,7 @@ function aSleeper(): ChildProcess & { readonly pid: number } {
   return child as ChildProcess & { readonly pid: number };
 }
 
-it("ends what it was told of, removes the folder, and leaves a pid that is another process by now", async () => {
+it("ends the registered processes, removes the folder, and spares a reused pid", async () => {
   const [minded, another] = [aSleeper(), aSleeper()];
   const folder = mkdtempSync(join(tmpdir(), "waggle-reaper-"));
   const reaper = fork(main, { execArgv: ["--import", "tsx"] });

@@ -43,7 +43,7 @@ it("takes the rounds of the newest code alone", () => {
   expect(rowsOf(aTally().all)).toMatchObject([{ rounds: 3, commit: "2222222+" }]);
 });
 
-it("counts what was found by its kind, says nothing was found, and never of what did not come", () => {
+it("counts findings by kind, reports zero findings, and reports parts that never ran", () => {
   const violations = (["P1", "P2", "P5", "P12", "P7"] as const).map((promise) => ({
     promise,
     checker: "c",
@@ -82,7 +82,7 @@ it("begins a part anew when it is forgotten", () => {
   expect(aTally().all.map(({ part }) => part)).toEqual(["network"]);
 });
 
-it("leaves what another run has saved meanwhile", () => {
+it("leaves results saved meanwhile by a parallel run", () => {
   const one = aTally();
   const other = aTally();
   add(other, {}, { part: "network" });

@@ -25,7 +25,7 @@ describe("the short form", () => {
     expect(tooSlow({ "stream leader killed → next accept": [46_000, 59_000] }, 1_000)).toHaveLength(1);
   });
 
-  it("bears one round of a machine that was busy, and what has no bound", () => {
+  it("accepts a single round on a busy machine, and figures without a bound", () => {
     expect(tooSlow({ "leader killed → next accept": [1_300, 19_160, 1_200, 2_250] }, 1_000)).toEqual([]);
     expect(tooSlow({ "leader killed → next accept": [] }, 1_000)).toEqual([]);
     expect(tooSlow({ "healed → next accept": [59_000] }, 1_000)).toEqual([]);

@@ -23,7 +23,7 @@ it("ends with what was waited for", async () => {
 it.each([
   ["resolves", () => Promise.resolve(7), { status: "fulfilled", value: 7 }],
   ["rejects", () => Promise.reject(new Error("why")), { status: "rejected", reason: new Error("why") }],
-])("settles as what it waits for when that %s, and leaves no timer", async (_, settle, outcome) => {
+])("settles like the awaited promise, which %s, and leaves no timer", async (_, settle, outcome) => {
   expect(await Promise.allSettled([within(2_000, "it ends", settle())])).toEqual([outcome]);
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
 describe("waggle auth", () => {
-  it("keeps its folder and secrets from other users", () => {
+  it("protects folder and secrets from other users", () => {
     const modeOf = (path: string) => statSync(join(cwd, ".waggle/auth", path)).mode & 0o777;
     expect(modeOf("")).toBe(0o700);
     for (const file of ["auth.json", "ca.key", "server.key", "credentials/default/gpu/gpu.nk"])

@@ -180,7 +180,7 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
       });
     });
 
-    it("has its server away, a leader says that it hands over, and ends at the second Ctrl-C", async () => {
+    it("loses the server: the leader announces the hand-over, and ends at the second Ctrl-C", async () => {
       workplace = await Workplace.make(path);
       const up = workplace.start("up");
       await up.says("leading");

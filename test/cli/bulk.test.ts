@@ -56,7 +56,7 @@ describe("what is not clear is refused before anything is touched", () => {
 });
 
 describe("a filter", () => {
-  it("shows with --dry-run what it takes, and changes nothing", async () => {
+  it("shows the selected tasks with --dry-run, and changes nothing", async () => {
     expect(await waggle("cancel --kind a --dry-run")).toEqual({
       code: 0,
       stdout: expect.stringMatching(
@@ -146,7 +146,7 @@ describe("a filter that has a setting's name", () => {
   });
 });
 
-describe("a task that is named by its id alone", () => {
+describe("a task named by id alone", () => {
   it("is found in whatever project has it", async () => {
     await waggle("submit --kind w --id w1 --project red");
     expect((await waggle("wait w1 --timeout 100ms")).code).toBe(6);
@@ -195,7 +195,7 @@ describe("a task that waits", () => {
     expect((await waggle("task m1")).stdout).toContain("not before");
   });
 
-  it("is refused for a time that is none, that is missing, or past its deadline", async () => {
+  it("is refused with an invalid time, a missing time, or a time past the deadline", async () => {
     await waggle("submit --kind m --id m2 --deadline +1h");
     for (const [line, code, sentence] of [
       ["reschedule m2 --not-before soon", 2, "'soon' is no time"],

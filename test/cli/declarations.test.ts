@@ -36,7 +36,7 @@ describe("waggle up", () => {
     expect(existsSync(join(cwd, ".waggle"))).toBe(false);
   });
 
-  it("refuses a file that is not there", async () => {
+  it("refuses a missing file", async () => {
     const { code, stderr } = await runIn(aShell({ cwd }), "up", "--declarations-file", "absent.json");
     expect(code).toBe(2);
     expect(stderr).toContain(`cannot read ${join(cwd, "absent.json")}`);

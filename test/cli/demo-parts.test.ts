@@ -48,7 +48,7 @@ describe("files", () => {
     });
   });
 
-  it.runIf(hasGit)("are those git lists, where it lists any", async () => {
+  it.runIf(hasGit)("are the files listed by git, if git lists any", async () => {
     const folder = aFolder({
       "kept.md": "x",
       "größe und\nzeile.md": "x",
@@ -183,7 +183,7 @@ describe("what is reported", () => {
     expect(report).not.toContain("got work again");
   });
 
-  it("names what there was no time for, and blames the time where that kept the agent whole", () => {
+  it("names skipped steps, and blames the time limit if the agent never failed", () => {
     const report = reportOn({ shares: [20, 2, 18], failed: 7, leftOut: 233 });
     expect(report).toContain("233 more tasks had to be left out: this machine is too busy to run all in the");
     const unbroken = { brokenAt: undefined, repairedAt: undefined, submittedAt: 30_000 };

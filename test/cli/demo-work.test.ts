@@ -63,7 +63,7 @@ describe("outline of Markdown", () => {
     expect(headingsOf(`---\r\n${"x\r\n".repeat(5_000)}\r\n# One`)).toEqual(["One"]);
   });
 
-  it("takes nothing that only looks like one", () => {
+  it("takes no lookalike of a heading", () => {
     expect(headingsOf("#hashtag\n####### seven\n    # indented code\ntext # not\n")).toEqual([]);
   });
 

@@ -96,7 +96,7 @@ it("breaks an agent if there is enough work, and reports the journal's figures",
   expect(troubled.retried.completed).toBe(troubled.retried.tasks);
 });
 
-it("names what to type next, and it works as typed", async () => {
+it("names the next command, and the command works as typed", async () => {
   const demo = await workplace.run("demo", await aFolder());
   const commands = [...demo.stderr.matchAll(/^ {2}(?:npx waggle|node \S*waggle\.js) (.*)$/gm)].map(
     ([, rest]) => rest ?? "",

@@ -186,7 +186,7 @@ for (const { path, version } of natsServersFor("doctor on a journal in trouble")
       expect(advice).toContain("`waggle journal recover`");
     });
 
-    it("names a setting that is wrong, and its stream", async () => {
+    it("names a wrong setting and the stream", async () => {
       await create(connection, 1);
       const { config } = await callApi(connection, "STREAM.INFO.WAGGLE_default_1");
       await callApi(connection, "STREAM.UPDATE.WAGGLE_default_1", { ...config, max_age: 3_600_000_000_000 });

@@ -30,7 +30,7 @@ async function eventsOf(...flags: readonly string[]) {
 const typesOf = async (...flags: readonly string[]) => (await eventsOf(...flags)).map(({ type }) => type);
 
 describe("filters", () => {
-  it("by kind give the events of its tasks, also those that do not name the kind", async () => {
+  it("by kind give the events of the kind's tasks, also events without a kind", async () => {
     expect(await typesOf("--kind", "audited")).toEqual(["TaskSubmitted", "TaskCancelled"]);
     expect(await typesOf("--kind", "other")).toEqual(["TaskSubmitted"]);
   });

@@ -30,7 +30,7 @@ describe("on a swarm", () => {
   afterAll(() => workplace.clear());
   const health = (...argv: string[]) => runIn(aShell({ cwd: workplace.folder }), "health", ...argv);
 
-  it("follows it from nothing, over a task that nobody serves, to its coordinator's end", async () => {
+  it("follows the swarm from an empty start, over a task without an agent, to the coordinator's end", async () => {
     expect(await health()).toMatchObject({
       code: 3,
       stdout: expect.stringMatching(/^next +waggle up$/m),

@@ -88,7 +88,7 @@ it("shows no text in words that name no subject", async () => {
   }
 });
 
-it("breaks a long example at a flag, so that it can still be pasted, and puts its comment below", () => {
+it("breaks a long example at a flag, still ready to paste, with the comment below", () => {
   const example = "  $ waggle submit --kind review --text 'how many words' --wait     the result follows";
   expect(fittedHelp(example, 50).split("\n")).toEqual([
     "  $ waggle submit --kind review \\",

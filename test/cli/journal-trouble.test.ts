@@ -12,7 +12,7 @@ const full = (stream: string): Check => ({
 });
 const fine: Check = { name: "room", status: "ok", found: "S has 1 B of 9 B" };
 
-it("says what is wrong, and what to do", () => {
+it("names the problem and the remedy", () => {
   expect(unreportedTrouble([fine, full("J")], "no answer came in time")).toBe(
     "J is full; give it more: `nats stream edit J --max-bytes 2`, which is 2 B",
   );

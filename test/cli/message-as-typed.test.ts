@@ -68,7 +68,7 @@ describe.each(verbs)("waggle $verb", ({ verb, fields }) => {
   });
 });
 
-describe("a message that does not begin with its field", () => {
+describe("a message that does not begin with the field", () => {
   const error = refusal("alpha", "α is too much");
 
   it("is preceded by the flag, where that was typed", () => {

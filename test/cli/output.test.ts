@@ -55,7 +55,7 @@ describe("a table", () => {
     expect(at(14, [{ head: "text" }], ["a sentence of several words"])).toBe("text\na sentence of…");
   });
 
-  it("leaves out what may be left out, the last such column first, and keeps whole what people copy", () => {
+  it("leaves out optional columns, the last first, and keeps ids whole", () => {
     const heads: Column[] = [
       { head: "id", whenNarrow: "whole" },
       { head: "kind" },
@@ -185,7 +185,7 @@ describe("a time", () => {
 });
 
 describe("text at the end of a line", () => {
-  it("is not broken between a number and what it counts", () => {
+  it("is not broken between a number and the counted noun", () => {
     expect(brokenAt("3,000 queued · 12 running · 40 ms", 16)).toEqual([
       "3,000 queued ·",
       "12 running ·",

@@ -122,7 +122,7 @@ describe("the journal of a real server", () => {
     expect((await run("replay", audit)).stdout).toMatch(/^verdict +exact: /m);
   });
 
-  it("is run again under other rules beside what happened", async () => {
+  it("is replayed under other rules beside the recorded decisions", async () => {
     const { code, report, stderr } = await reported<PolicyReport>(audit, "--rules", "lucio,fifo");
     expect(code, stderr).toBe(0);
     expect(report.courses.map(({ name }) => name)).toEqual(["recorded", "replayed", "lucio", "fifo"]);

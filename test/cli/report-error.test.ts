@@ -49,7 +49,7 @@ function reported(error: unknown, options: { json?: boolean; verbose?: boolean }
 }
 
 describe("a failure", () => {
-  it("is one line, whatever its message holds", () => {
+  it("is one line, for any message", () => {
     const error = new UnreachableError("first\n  second\u001b[2J\n");
     expect(reported(error)).toEqual({
       code: 3,

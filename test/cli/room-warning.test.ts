@@ -15,7 +15,7 @@ function warningOf(retain: string, bytesMax = limits.journalBytesMax) {
   return roomWarning({ journal }, { retention });
 }
 
-it("is what is really kept of what was asked for, and what gives the room", async () => {
+it("names the kept room, the requested room, and the command to add room", async () => {
   const warning = (await warningOf("30d,100GiB")) ?? expect.fail("it is said");
   expect(warning).toContain(
     "at most 8.4 GiB of the journal is kept, less than the 100.0 GiB of retain: its storage is 10.0 GiB",

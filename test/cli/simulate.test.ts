@@ -30,7 +30,7 @@ const aTrace = [
 ].join("\n");
 
 describe("the list", () => {
-  it.each([[[]], [["list"]]])("is what %j prints: every scenario with its rules", async (argv) => {
+  it.each([[[]], [["list"]]])("is printed by %j: every scenario with all rules", async (argv) => {
     const { code, stdout } = await simulate(aFolder(), ...argv);
     expect(code).toBe(0);
     for (const { name, summary } of scenarios) expect(stdout).toContain(`${name}\n  ${summary}\n  rules: `);
@@ -43,7 +43,7 @@ describe("the list", () => {
 });
 
 describe("several scenarios", () => {
-  it("run one after another, each once", async () => {
+  it("run in sequence, each once", async () => {
     const { code, stdout } = await simulate(aFolder(), "lucio-1", "costly-users", "lucio-1", "--json");
     expect(code).toBe(0);
     expect(records(stdout).map(({ scenario }) => scenario)).toEqual(["lucio-1", "costly-users"]);
@@ -188,7 +188,7 @@ const figuresOf = ({ charted }: Scenario) => Object.keys(charted ?? {});
 
 describe("a picture", () => {
   it.each(scenarios.map((scenario) => [scenario.name, scenario] as const))(
-    "of %s says of each panel what it is, and of each axis what it counts",
+    "of %s labels each panel, and each axis with the unit",
     async (_, scenario) => {
       const { svg, labelsOf, panels } = await aPicture(scenario);
       expect(panels).toBeGreaterThan(0);
@@ -204,13 +204,13 @@ describe("a picture", () => {
   );
 
   it.each(scenarios.flatMap((scenario) => figuresOf(scenario).map((name) => [scenario.name, name] as const)))(
-    "of %s shows a figure that it has: %s",
+    "of %s shows a figure of the report: %s",
     (scenario, name) => {
       expect(Object.keys(scenarioNamed(scenario)?.metrics ?? {})).toContain(name);
     },
   );
 
-  it("has in its legend what it shows, and nothing else", async () => {
+  it("has exactly the shown series in the legend", async () => {
     const scenario = scenarioNamed("herd") as Scenario;
     const words = ["waggle (mean)", "another rule (mean)", "95 % confidence interval"];
     const shown = async (...of: Parameters<typeof aPicture>) => {
@@ -238,7 +238,7 @@ describe("a picture", () => {
     expect(svg).toContain(`>${sentence}<`);
   });
 
-  it("says of a rule that it was not measured", async () => {
+  it("marks an unmeasured rule", async () => {
     const { svg } = await aPicture(scenarioNamed("skew16") as Scenario, ["waggle", "random"]);
     expect(svg.match(/>not measured</g)?.length).toBe(1);
   });

@@ -37,7 +37,7 @@ it("groups the holders in the status by name", () => {
   expect(holdersText(aResource({ inUse: 4, holders }))).toBe("a1 ×2 (2 s), a1/critic (2 s), …");
 });
 
-it("says what the slots are for, when they are taken back, and what tokens wait for", () => {
+it("shows the purpose of slots, the time of the taking back, and the budget that tokens wait for", () => {
   const text = slotLeasesText(
     aResource({
       inUse: 1,
@@ -72,6 +72,6 @@ it("says what the slots are for, when they are taken back, and what tokens wait 
   ]);
 });
 
-it("of a resource that nobody uses, says so", () => {
+it("of an unused resource reports no use", () => {
   expect(slotLeasesText(aResource(), 0, view)).toBe("no slot is held, and no request waits");
 });

@@ -24,7 +24,7 @@ function expectNotices(role$: string, expected: string, sentences: Record<string
 const waits = "standing by: waiting to see whether another coordinator leads (up to 4.5 s)";
 const follows = "standing by: another coordinator leads";
 
-it("is how long it takes until it says that another leads", () => {
+it("is the delay of the notice of a new leader", () => {
   expectNotices("s", "500ms w 4499ms f", { w: waits, f: follows });
 });
 

@@ -44,7 +44,7 @@ describe("the first screen", () => {
     );
   });
 
-  it("says what is paused, and whose budget is used up", () => {
+  it("names paused projects and used up budgets", () => {
     const budget = { spent: 90, reserved: 10, tokens: 100, windowMs: 60_000, mode: "reject" as const };
     const text = shown({
       paused: true,

@@ -41,7 +41,7 @@ describe("a swarm on the development broker", () => {
   const verdicts =
     'case "$WAGGLE_KIND" in fail) echo broken >&2; exit 1;; invalid) exit 65;; nap) sleep 30;; esac';
 
-  it("prints its broker and durability, and agents as they join", async () => {
+  it("prints broker and durability, and each joining agent", async () => {
     expect(up.said).toMatch(
       /^broker +the development broker at 127\.0\.0\.1:\d+, started for this data folder/m,
     );
@@ -115,7 +115,7 @@ describe("a swarm on the development broker", () => {
     expect(many.stderr).toMatch(/2 accepted · 1 rejected · 1 completed · 1 did not complete\n$/);
   });
 
-  it("a task that fails ends with 4, its error on stderr", async () => {
+  it("a failing task ends with 4 and the error on stderr", async () => {
     const failed = await workplace.run("submit", "--kind", "fail", "--max-attempts", "1", "--wait");
     expect(failed).toMatchObject({ code: 4, stdout: "" });
     expect(failed.stderr).toMatch(

@@ -98,7 +98,7 @@ describe("one task", () => {
     ]);
   });
 
-  it("weighs what its model and the length of its payload say, unless it has a weight", async () => {
+  it("without a weight gets the weight of the model and the payload's length", async () => {
     const cwd = aFolder({ bytes: Buffer.alloc(8_000, 0xff) });
     const model = "gpt-4o";
     expect(await tasksOf({ kind: "k", model, text: "x".repeat(6_000) })).toMatchObject([
@@ -224,7 +224,7 @@ describe("NDJSON", () => {
     expect(task?.ok === false && task.error.message).toContain(hint);
   });
 
-  it("refuses a line whose deadline comes before its beginning", async () => {
+  it("refuses a line with a deadline before the beginning", async () => {
     const shell = aShell({ stdin: '{"kind":"k","deadline":"+1h","notBefore":"+2h"}' });
     expect(await tasksOf({}, ["-"], shell)).toMatchObject([{ ok: false, error: { field: "deadline" } }]);
   });
@@ -258,7 +258,7 @@ describe("bytes that are not UTF-8", () => {
     );
   });
 
-  it("are sent as they are where they are the payload", async () => {
+  it("are sent unchanged as the payload", async () => {
     const shell = aShell({ cwd: aFolder({ "p.txt": latin1("José") }) });
     expect(await tasksOf({ kind: "k" }, ["@p.txt"], shell)).toMatchObject([
       { ok: true, task: { payload: latin1("José") } },

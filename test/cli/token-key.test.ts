@@ -36,7 +36,7 @@ it.each([
   expect(existsSync(join(cwd, ".waggle"))).toBe(false);
 });
 
-it("up refuses a file that is not there", async () => {
+it("up refuses a missing file", async () => {
   const { code, stderr } = await runIn(aShell({ cwd }), "up", "--token-key-file", "absent.key");
   expect(code).toBe(2);
   expect(stderr).toContain(`cannot read ${join(cwd, "absent.key")}`);

@@ -341,7 +341,7 @@ describe("an interrupted run", () => {
     return { ...(await running), ran: records(readFileSync(state, "utf8")).length };
   }
 
-  it("reports its progress, its failures, and how to continue", async () => {
+  it("reports progress, failures, and the command to continue", async () => {
     const { code, stdout, stderr, ran } = await interrupted("--threads", "1");
     expect(code).toBe(130);
     expect(stderr).toContain("interrupted");

@@ -261,7 +261,7 @@ describe("without a broker", () => {
   });
 
   it.each([[["up"]], [["agent", "--kind", "k", "--exec", "cat"]]])(
-    "%j ends with 3 where the server is not there yet, so that a supervisor starts it again",
+    "%j ends with 3 before the server is up, so a supervisor restarts the command",
     async (argv) => {
       const shell = aShell({ cwd: emptyFolder(), env: { NATS_URL: "nats://127.0.0.1:1" } });
       const { code, stderr } = await runIn(shell, ...argv);

@@ -161,7 +161,7 @@ describe("signed heads", () => {
     expect((await readFile(heads, "utf8")).trim().split("\n")).toHaveLength(1);
   });
 
-  it("that were changed, or signed with another key, are refused", async () => {
+  it("changed, or signed with a different key, are refused", async () => {
     const log = await aLongLog();
     const whole = await inFiles("anchored-2", new MemoryJournal(log.store));
     const heads = join(folder, "heads-2.ndjson");

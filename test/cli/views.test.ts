@@ -149,7 +149,7 @@ describe("status", () => {
     expect(text).not.toContain("gone");
   });
 
-  it("says which ids two processes use, and what to do", () => {
+  it("names ids used by two processes, and the remedy", () => {
     const twice = { ...anAgent("a-3"), fencedAt: 1, outlivedMs: 3_000 };
     const text = renderStatus(aStatus([...agents, twice]), { ...view, showsAll: false });
     expect(text).toMatch(/^a-3 +online, started twice/m);
@@ -197,7 +197,7 @@ describe("processes that remain after down", () => {
       leftBehind({ ...aStatus([anAgent("a1"), anAgent("a2", "offline")]), standbys: [...standbys] }),
     );
 
-  it("is every coordinator, and each agent that is there", () => {
+  it("is every coordinator, and every present agent", () => {
     expect(lines([])[0]).toMatch(/^the coordinator l still runs and waits for a broker: /);
     expect(lines(["c2", "c3"])).toEqual([
       "the coordinators l, c2, c3 still run and wait for a broker: end each with Ctrl-C in its terminal",
@@ -209,7 +209,7 @@ describe("processes that remain after down", () => {
 describe("an agent that has left", () => {
   const none = { running: 0, waiting: 0, completed: 0, failed: 0, infrastructure: 0, invalid: 0, aborted: 0 };
 
-  it("says of all its attempts how they ended, whichever way", () => {
+  it("shows the end of all attempts, for every kind of end", () => {
     expect(endsText({ ...none, completed: 1 })).toBe("1 attempt completed");
     expect(endsText({ ...none, completed: 2_000, invalid: 2, infrastructure: 3, aborted: 1_000 })).toBe(
       "2,000 attempts completed, 1,005 did not (2 of invalid input, 3 refused by infrastructure, 1,000 aborted)",
@@ -392,7 +392,7 @@ describe("a task's story", () => {
     expect(text).toContain("the whole result: --json");
   });
 
-  it("that ended without an attempt says how, when, and that it was never assigned", () => {
+  it("that ended without an attempt shows the state, the time, and the missing assignment", () => {
     const ended = { ...aStory({ state: "cancelled", endedIdx: 2 }), submittedAt: 0, endedAt: 5_000 };
     expect(linesOf(ended)).toContain("cancelled after 5 s, never assigned");
     expect(linesOf(aStory({}))).toContain("no attempt yet");

@@ -51,7 +51,7 @@ async function status() {
   return { gpu, budget };
 }
 
-it("a slot carries its agent and the task that it serves, and so does the status", async () => {
+it("a slot carries the agent and the served task, and so does the status", async () => {
   const slot = (await run(async (context) => {
     const held = await context.acquire("gpu", { label: "draft", as: "writer" });
     expect((await status()).gpu.holders).toMatchObject([
@@ -179,7 +179,7 @@ it("an agent wraps work, and hands out tickets", async () => {
   expect(await status()).toMatchObject({ gpu: { inUse: 0 }, budget: { spent: 4 } });
 });
 
-it("a ticket that ends with a refusal puts its resource on hold, in another place too", async () => {
+it("a ticket ended by a refusal puts the resource on hold, also from a different process", async () => {
   const agent = await client.agent({ id: "worker", kinds: [], handler: () => undefined });
   const refused = { retryAfterMs: 60_000, reason: "429" };
   const held = async () => (await client.status()).holds?.map(({ name, by, reason }) => [name, by, reason]);

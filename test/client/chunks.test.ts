@@ -27,7 +27,7 @@ async function textsOf(chunks: AsyncIterable<ResultChunk>): Promise<string[]> {
 }
 
 describe("a streamed task", () => {
-  it("gives its chunks while it runs, to each reader from the first, and its whole result", async () => {
+  it("gives chunks during the run, to each reader from the first chunk, and the whole result", async () => {
     const gate = new Gate();
     await swarm.agent({
       id: "writer",
@@ -60,7 +60,7 @@ describe("a streamed task", () => {
     expect(await textsOf(handle.chunks())).toEqual(["bees ", "dance true"]);
   });
 
-  it("shows another client the chunks from its call on", async () => {
+  it("shows a second client the chunks since the client's call", async () => {
     const seen = new Gate();
     const begun = new Gate();
     await swarm.agent({

@@ -33,7 +33,7 @@ async function start(id: string, labels: Readonly<Record<string, string>> = {}):
 
 const attributes = { ticket: "OPS-17" };
 
-it("runs each task at an agent with its labels, one by one, many at once, and of a typed kind", async () => {
+it("runs each task at an agent with the needed labels: single tasks, many at once, and a typed kind", async () => {
   await start("none");
   await start("eu", { gpu: "a100", region: "eu" });
   await start("us", { gpu: "a100", region: "us" });

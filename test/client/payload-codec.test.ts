@@ -99,7 +99,7 @@ it("refuses a result that was not sealed, naming the task", async () => {
   await expect(handle.result()).rejects.toThrow(/cannot be opened: .*not sealed/);
 });
 
-it("refuses a codec that is none, and one that returns no bytes", async () => {
+it("refuses an invalid codec, and a codec that returns no bytes", async () => {
   const wrong = { encode: () => "text", decode: () => "text" } as unknown as PayloadCodec;
   await expect(open({ encode: 5 } as unknown as PayloadCodec)).rejects.toThrow(InvalidConfigError);
   await expect((await open(wrong)).submit({ kind: "echo", payload: "x" })).rejects.toMatchObject({

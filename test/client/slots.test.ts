@@ -482,7 +482,7 @@ describe("as", () => {
 });
 
 describe("status", () => {
-  it("says who holds what for what", async () => {
+  it("names holders, resources and purposes", async () => {
     const asked = { as: "analyst", label: "weekly report", project: "acme", user: "ann", tokens: 40 };
     const slot = await one.acquire("gpu", { ...asked, idleTimeoutMs: 5_000 });
     expect((await gpu()).holders).toMatchObject([
@@ -491,7 +491,7 @@ describe("status", () => {
   });
 });
 
-describe("a resource that nobody set", () => {
+describe("a resource without settings", () => {
   it("is made by its first request, where resources are open", async () => {
     await expect(one.acquire("o3")).rejects.toEqual(coded("WAGGLE_UNKNOWN_RESOURCE"));
     await swarm.client.ask(subjects.operator("policy"), { resources: "open", slotsDefault: 2 });
@@ -634,7 +634,7 @@ describe("inside a wrap", () => {
     expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
   });
 
-  it("of two that cross, one is refused and the other runs", async () => {
+  it("of two crossing requests, the first runs and the second is refused", async () => {
     const crossed = await Promise.allSettled([nested("disk", "gpu"), nested("gpu", "disk")]);
     expect(crossed).toEqual([
       { status: "fulfilled", value: "in" },
@@ -643,7 +643,7 @@ describe("inside a wrap", () => {
     expect(await gpu()).toMatchObject({ inUse: 0, waiting: 0 });
   });
 
-  it("of two that cross by two connections, one is refused and the other runs", async () => {
+  it("of two crossing requests on two connections, the first runs and the second is refused", async () => {
     const crossing = (by: Swarm, outer: string, within: Swarm, inner: string) =>
       by.wrap(() => within.wrap(() => "in", { resource: inner }), { resource: outer });
     const crossed = Promise.allSettled([

@@ -425,7 +425,7 @@ describe("a task request", () => {
     expect(error).toMatchObject({ field });
   });
 
-  it("that this server cannot carry is refused here", async () => {
+  it("too large for the server is refused locally", async () => {
     const { swarm } = await aClient({ maxPayloadBytes: 4_096 });
     await expect(swarm.submit(aTask({ payload: "x".repeat(5_000) }))).rejects.toThrow(InvalidMessageError);
   });
@@ -452,7 +452,7 @@ describe("a signal", () => {
     expect(submitted.error).toBeInstanceOf(OutcomeUnknownError);
   });
 
-  it("that aborts without a leader reports that nothing was done", async () => {
+  it("that aborts without a leader reports no effect", async () => {
     const { swarm, clock } = await aClient();
     const given = new AbortController();
     const submitted = watch(swarm.submit(aTask(), { signal: given.signal }));

@@ -93,7 +93,7 @@ export function agentConformance(name: string, start: (url: string) => Promise<A
       expect(second).toBe(first);
     });
 
-    it("lists what it holds in heartbeats, and stops an attempt that is revoked", async () => {
+    it("lists held attempts in heartbeats, and stops a revoked attempt", async () => {
       leader.assign(leader.assignment({ payload: "wait" }));
       const held = { project: "p", task: "t1", attempt: 1 };
       await expect.poll(() => leader.last("heartbeat").held, wait).toEqual([held]);
@@ -168,7 +168,7 @@ export function agentConformance(name: string, start: (url: string) => Promise<A
       expect(leader.last("release").handle).toBe(leader.last("acquire").handle);
     });
 
-    it("begins a new session when the leader asks for it, and aborts what it ran", async () => {
+    it("begins a new session at the leader's request, and aborts running attempts", async () => {
       leader.assign(leader.assignment({ payload: "wait" }));
       await expect.poll(() => leader.last("heartbeat").held.length, wait).toBe(1);
       const before = leader.incarnation;
@@ -200,12 +200,12 @@ export function agentConformance(name: string, start: (url: string) => Promise<A
       expect(await reportOf("t9")).toMatchObject({ outcome: "completed" });
     });
 
-    it("ends when another process has its id", async () => {
+    it("ends when a second process has the id", async () => {
       leader.push({ type: "fenced" });
       expect(await agent.ended()).toBe("WAGGLE_FENCED");
     });
 
-    it("ends with the refusal when it may not join again, aborts what it ran, and reports nothing", async () => {
+    it("without permission to join again, ends with the refusal, aborts running attempts, and reports nothing", async () => {
       leader.assign(leader.assignment({ payload: "wait" }));
       await expect.poll(() => leader.last("heartbeat").held.length, wait).toBe(1);
       const refusal = {
@@ -220,7 +220,7 @@ export function agentConformance(name: string, start: (url: string) => Promise<A
       expect(leader.reports()).toEqual([]);
     });
 
-    it("drains: says so, finishes what it holds, and leaves", async () => {
+    it("drains: announces the drain, finishes held attempts, and leaves", async () => {
       leader.assign(leader.assignment({ payload: "wait" }));
       await expect.poll(() => leader.last("heartbeat").held.length, wait).toBe(1);
       const left = agent.drain();

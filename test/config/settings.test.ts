@@ -78,7 +78,7 @@ describe("settings", () => {
   });
 
   it.each(["nats", "swarm", "user", "dataFolder", "leaderTimeout", "retain", "logLevel"])(
-    "say of %s in the file what it must be, where it is no text",
+    "name the required type of %s in the file, if the value is no text",
     (name) => {
       expect(errorOf({ cwd: aFolder({ [name]: 5 }) }).message).toMatch(
         new RegExp(`waggle\\.config\\.json: ${name}: must be `),
@@ -156,7 +156,7 @@ describe("settings", () => {
     expect(message).toContain("--nats and --nats-context");
   });
 
-  it("resolve paths against the place that names them", () => {
+  it("resolve paths against the naming file or folder", () => {
     const folder = aFolder({
       dataFolder: "swarm",
       credentials: { creds: "me.creds", tls: { ca: "/etc/ca.pem" } },

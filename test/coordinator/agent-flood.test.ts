@@ -70,7 +70,7 @@ it("is heard as often as its places warrant, warned of once, and counted", async
   expect(counters["too-much-progress"]).toBe(10 * FLOOD_PER_SECOND - flooding.heard.all.length);
 });
 
-it("takes nothing from another agent, whose reports all arrive and keep its task from stalling", async () => {
+it("takes nothing from a different agent: all reports arrive and prevent a stall", async () => {
   const flooding = await reporter("a1", {});
   const other = await reporter("a2", { stallMs: 1_500 });
   await tenSeconds(async (second) => {

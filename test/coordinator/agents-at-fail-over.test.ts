@@ -144,7 +144,7 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
     expect(await swarm.client.task("t2")).toMatchObject({ state: "queued" });
   });
 
-  it("during an assignment leaves one attempt, which runs once", async () => {
+  it("during an assignment leaves a single attempt, run once", async () => {
     await joined();
     failNextAppend(how);
     const submitted = swarm.submit("t1").catch(() => undefined); // the answer is lost with the leader
@@ -172,8 +172,8 @@ describe.each(["stored", "lost"] as const)("a leader killed when its word was %s
   });
 });
 
-describe("a journal that lost its end, and with it all memory", () => {
-  it("is detected by an agent that has seen more: its attempts stop, and its next assignment starts", async () => {
+describe("a journal that lost the end, together with all memory", () => {
+  it("is detected by an agent that has seen more: old attempts stop, and the next assignment starts", async () => {
     await joined();
     await swarm.submit("t1");
     await clock.advance(limits.heartbeatMs);

@@ -251,7 +251,7 @@ describe("a heartbeat", () => {
     expect(recordCount(swarm.store)).toBe(before);
   });
 
-  it("without an attempt that had arrived gives it away", async () => {
+  it("without a delivered attempt gives the attempt away", async () => {
     const agent = await swarm.agent("a1");
     await swarm.submit("t1");
     await agent.assignment();
@@ -409,7 +409,7 @@ describe("draining and leaving", () => {
     expect(await statusOf("a1")).toMatchObject({ draining: true });
   });
 
-  it("gives its attempts to other agents at once", async () => {
+  it("gives the agent's attempts to further agents at once", async () => {
     const [one, other] = [
       await swarm.agent("a1", { maxConcurrent: 1 }),
       await swarm.agent("a2", { maxConcurrent: 1 }),
@@ -550,7 +550,7 @@ describe("a result an hour late", () => {
   });
 });
 
-describe("an agent that fails where other agents succeed", () => {
+describe("an agent with failures where other agents succeed", () => {
   it("is suspended, waits out its back-off, and is probed with one task", async () => {
     const [bad, good] = [
       await swarm.agent("a1", { maxConcurrent: 1 }),

@@ -33,7 +33,7 @@ it("a coordinator with more of the journal is awaited until 2·T after its annou
   expect(announcements.ahead(own, { now: until + 1, timeoutMs })).toBeUndefined();
 });
 
-it("a coordinator that ends stands by no more, until it is heard again, and its position counts as if it had died", () => {
+it("an ended coordinator is no standby until heard again, and its position counts like a dead coordinator's", () => {
   const announcements = new Announcements();
   const lately = { now: 100, withinMs: timeoutMs };
   for (const id of ["c2", "c3"]) announcements.note(announcement(id, 3, 12), 0);

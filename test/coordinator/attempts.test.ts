@@ -50,7 +50,7 @@ describe("an attempt", () => {
     expect(await agent.assignment()).toMatchObject({ task: "t1", attempt: 2, token: "1.2" });
   });
 
-  it("that was the last one dead-letters its task, and says why", async () => {
+  it("that was the last dead-letters the task, with the reason", async () => {
     const agent = await swarm.agent("a1");
     await submit({ id: "t1", maxAttempts: 2 });
     await agent.report(await agent.assignment(), "failed", { error: "once" });
@@ -103,7 +103,7 @@ describe("an attempt", () => {
     expect((await agent.complete(assignment)).answers).toEqual([{ ok: true, status: "stale" }]);
   });
 
-  it("that takes too long is revoked, and holds its place until the agent confirms that it stopped", async () => {
+  it("that takes too long is revoked, and holds capacity until the agent confirms the stop", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 1 });
     await submit({ id: "t1", timeoutMs: 3_000, maxAttempts: 1 }, { id: "t2" });
     const assignment = await agent.assignment();
@@ -203,7 +203,7 @@ describe("a stall limit", () => {
     expect(await agent.push("revoke")).toMatchObject({ attempts: [next] });
   });
 
-  it("begins once its agent says no longer that it waits, though the agent has a place for it by our account", async () => {
+  it("begins when the agent stops reporting a wait, though the leader counts free capacity", async () => {
     const agent = await swarm.agent("a1");
     await submit({ id: "t1", stallMs: 3_000 });
     await agent.assignment();

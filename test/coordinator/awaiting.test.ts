@@ -93,7 +93,7 @@ describe("reading how a task ended", () => {
     reader = new AuditReader({ reads, recentBatches, clock });
   });
 
-  it("takes a batch for lost only when it is not found for long: a server that takes over may not know it yet", async () => {
+  it("counts a batch as lost only after a long search: after a takeover a server may not know the batch yet", async () => {
     for (; nowMs < 1_000 + limits.outcomeMissMs; nowMs += 500)
       await expect(reader.outcome(ended, firstIdx)).rejects.toThrow(MissingRecordsError);
     const lost = await reader.outcome(ended, firstIdx).catch((error: unknown) => error);

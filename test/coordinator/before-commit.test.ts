@@ -76,7 +76,7 @@ describe("while a batch is not committed", () => {
     expect(await said()).toEqual(["answer", "done", "event.default.task.completed"]);
   });
 
-  it("no question is answered from a state that contains it", async () => {
+  it("no question is answered from the uncommitted state", async () => {
     held.hold();
     void swarm.client.submit([{ id: "t1", kind: "count" }]);
     await clock.settle();

@@ -39,7 +39,7 @@ it("a heartbeat for several agents renews each that is known, and tells of the o
   });
 });
 
-it("a heartbeat that asks for the starts of terms gets them, for each agent that asks", async () => {
+it("a heartbeat with a request for term starts gets the starts, for each asking agent", async () => {
   const asking = { asksTermStarts: true };
   const termStarts = [{ term: 1, idx: 1, opened: expect.any(String) }];
   expect(await speak("heartbeat", { ...heartbeat("a1"), others: [heartbeat("a2", asking)] })).toEqual({
@@ -67,7 +67,7 @@ it("an agent of another group is neither renewed nor answered through the connec
   });
 });
 
-it("assignments of agents that speak on one subject come as one push, and their results go as one message", async () => {
+it("agents on one subject get assignments in one push, and send results in one message", async () => {
   await speak("heartbeat", { ...heartbeat("a1"), others: [heartbeat("a2"), heartbeat("a3")] });
   const pushes = swarm.client.listen<{
     agent: string;
@@ -106,7 +106,7 @@ it("assignments of agents that speak on one subject come as one push, and their 
   );
 });
 
-it("after a heartbeat of its own, an agent gets its assignments on its own subject again", async () => {
+it("after a separate heartbeat, an agent gets assignments on its own subject again", async () => {
   await speak("heartbeat", { ...heartbeat("a1"), others: [heartbeat("a2")] });
   for (const agent of agents.slice(0, 2)) await agent.heartbeat([], 0);
   await swarm.submit("t1");

@@ -80,7 +80,7 @@ it("leads on where its connection was back for a moment, between two looks", asy
   expect(termOf()).toBe(before);
 });
 
-it("sends no assignment that it has taken back since", async () => {
+it("sends no assignment taken back meanwhile", async () => {
   const received = await assignedMeanwhile(3_000, { timeoutMs: 1_000, maxAttempts: 1 });
   expect(swarm.watched.settled().state.taskById.size).toBe(0);
   expect(received).toContain("assign t1 revoked");
@@ -103,7 +103,7 @@ describe("beside standbys that may lead", () => {
     expect(await swarm.client.status()).toMatchObject({ term: 2, leader: "c2", standbys: ["c1"] });
   });
 
-  it("gives up no agent that it hears no more while its last batches wait for the journal", async () => {
+  it("gives up no silent agent while the last batches wait for the journal", async () => {
     const expiresAt = (pulses: number) => clock.now() + isolationMs - pulses * limits.pulseMs;
     const tasks = [2, 1].map((pulses) => ({ id: `t${pulses}`, kind: "none", deadline: expiresAt(pulses) }));
     await swarm.client.submit(tasks);
@@ -131,7 +131,7 @@ describe("beside standbys that may lead", () => {
     expect(await swarm.client.status()).toMatchObject({ term: 1, leader: "c1" });
   });
 
-  it("counts no time in which its own loop stood still", async () => {
+  it("counts no time of a stalled loop", async () => {
     await swarm.startAnother("c2");
     cutLeader();
     await clock.advance(isolationMs - limits.pulseMs);

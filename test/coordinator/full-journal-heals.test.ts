@@ -56,7 +56,7 @@ describe("a full journal", () => {
   it.each([
     ["has a base", 4],
     ["has no base yet", 1_000_000],
-  ])("that %s is cut to one, takes what it had no room for, and says so", async (_, everyEvents) => {
+  ])("that %s is cut to one segment, takes the waiting batches, and logs the cut", async (_, everyEvents) => {
     await loaded(5, everyEvents);
     const answer = submitLarge();
     answer.catch(() => undefined); // awaited below

@@ -50,7 +50,7 @@ async function fill(neededBytes = largeBytes): Promise<void> {
 it.each([
   ["little", largeBytes],
   ["more than is kept free", hugeBytes],
-])("is no reason to depose a leader that says that it leads, and needs %s", async (_, neededBytes) => {
+])("is no reason to depose a leader with announcements, and needs %s", async (_, neededBytes) => {
   await swarm.startAnother("c2");
   await fill(neededBytes);
   const written = recordCount(store);
@@ -59,7 +59,7 @@ it.each([
   expect(swarm.watched.settled().state.term).toBe(1);
 });
 
-it("is left to its leader for T once it has room, for that one has yet to find out", async () => {
+it("is left to the leader for T once the journal has room, because the leader learns of the room late", async () => {
   const way = new MemoryJournal(store);
   let hasRoom = false;
   let sawRoom = false;

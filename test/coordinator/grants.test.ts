@@ -22,7 +22,7 @@ const join = (message: object, group = "gpu") =>
   swarm.client.ask(subjects.agent(group, "a1", "join"), { ...joinMessage, ...message });
 
 describe("operator.grant", () => {
-  it("answers the whole grant in its one form, and settings list it", async () => {
+  it("answers the whole grant in canonical form, and settings list the grant", async () => {
     const set = await operator("grant", {
       group: "gpu",
       grant: { kinds: ["b", "a", "b"], maxConcurrent: 2 },

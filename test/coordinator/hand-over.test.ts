@@ -63,7 +63,7 @@ describe("a leader that hands over", () => {
     expect(await swarm.submit("t1")).toMatchObject({ term: 2, answers: [{ ok: true }] });
   });
 
-  it("to a named standby leaves the lead to it, and no other takes it back", async () => {
+  it("to a named standby leaves the lead to the standby, and no third coordinator takes the lead", async () => {
     const [second, third] = await standbys("c2", "c3");
     await transfer({ to: "c3" });
     await clock.advance(3 * timeoutMs);
@@ -98,7 +98,7 @@ describe("a leader that hands over", () => {
     expect(liveTask(swarm.watched.replay.state, "t1")).toBeDefined();
   });
 
-  it("goes on from the state that it had: it is taken back, and replay agrees", async () => {
+  it("continues from the earlier state after a takeback, and replay agrees", async () => {
     const [second] = await standbys("c2");
     await swarm.submit("t1");
     await transfer();

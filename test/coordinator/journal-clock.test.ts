@@ -62,7 +62,7 @@ describe("journal time", () => {
     }
   });
 
-  it("is not set back by a batch that was read late, and is set forward by one that is ahead", () => {
+  it("is not set back by a late batch, and is set forward by a batch ahead", () => {
     const followed = new FollowedTime();
     followed.read(instant(100_000), 0);
     followed.read(instant(101_000), 60_000);

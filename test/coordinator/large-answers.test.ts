@@ -37,8 +37,8 @@ function manyHeld(
   return held;
 }
 
-describe("answers arrive, even if they need more than one message", () => {
-  it("outcomes of tasks whose results fill more than one message", async () => {
+describe("answers arrive, even if larger than a message", () => {
+  it("outcomes of tasks with results larger than a message", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 10 });
     const ids = Array.from({ length: 10 }, (_, n) => `t${n}`);
     await swarm.submit(...ids);
@@ -58,7 +58,7 @@ describe("answers arrive, even if they need more than one message", () => {
     for (const id of ids) expect(results.get(id)?.startsWith(id)).toBe(true);
   });
 
-  it("the status of many users, of which it says how many it leaves out", async () => {
+  it("the status of many users, with the number of users left out", async () => {
     for (let from = 0; from < 8_000; from += 1_000)
       await swarm.client.submit(
         Array.from({ length: 1_000 }, (_, n) => ({ kind: "count", user: `user-${from + n}` })),
@@ -113,7 +113,7 @@ describe("answers arrive, even if they need more than one message", () => {
     expect(queues.length).toBeGreaterThan(0);
   });
 
-  it("the status of many rates, of which it says how many it leaves out", async () => {
+  it("the status of many rates, with the number of rates left out", async () => {
     for (let n = 0; n < limits.ratesMax; n += 1) {
       const rate = { type: longName(n), window: "per_day", tokensMax: 5 };
       expect(await swarm.client.ask(subjects.operator("rate"), rate)).toMatchObject({ ok: true });
@@ -137,7 +137,7 @@ describe("answers arrive, even if they need more than one message", () => {
   });
 });
 
-describe("an agent that holds much that is not its own", () => {
+describe("an agent that lists many foreign attempts", () => {
   it("is told in several messages which attempts to stop", async () => {
     const agent = await swarm.agent("a1");
     const rest = { incarnation: "a1-1", status: "busy", inFlight: 2_000, seen: 0 };
@@ -172,7 +172,7 @@ describe("a submitter with long mistyped names in one message", () => {
   });
 });
 
-describe("clients that await one task", () => {
+describe("clients awaiting the same task", () => {
   it("are limited; one more is told to try again, and never that the task is unknown", async () => {
     await swarm.client.submit([{ id: "t1", kind: "count" }]);
     const ask = (notify: string) =>

@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => swarm.stop());
 
 describe("a task", () => {
-  it("is accepted after its commit, assigned with its receipt, completed, and its submitter notified", async () => {
+  it("is accepted after the commit, assigned with a receipt, completed, and the submitter notified", async () => {
     const agent = await swarm.agent("a1");
     const done = swarm.client.listen<{ ended: object[] }>(doneSubject("_INBOX.inbox1"));
     const accepted = await swarm.client.submit([{ id: "t1", kind: "count", payload: "hello" }], {
@@ -68,7 +68,7 @@ describe("a task", () => {
     expect(answers[2]).toMatchObject({ ok: false, field: "tasks[2].kind" });
   });
 
-  it("that is cancelled before its result loses the result; after it, the cancellation fails", async () => {
+  it("cancelled before the result loses the result; after the result, the cancellation fails", async () => {
     const agent = await swarm.agent("a1");
     await swarm.client.submit([
       { id: "t1", kind: "count" },

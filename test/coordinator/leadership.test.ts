@@ -75,7 +75,7 @@ async function answersOf(subject: string, message: object) {
 }
 
 describe("the log", () => {
-  it("names in each line the coordinator that it is about", async () => {
+  it("names the coordinator in each line", async () => {
     const { coordinator: second } = await aStandby();
     first.journal.setOffline(true);
     await clock.advance(1.2 * silenceMs);
@@ -113,7 +113,7 @@ describe("a standby", () => {
   it.each([
     [1, 1_000],
     [20, 50],
-  ])("takes over though somebody else writes there, %i a second", async (_, everyMs) => {
+  ])("takes over despite foreign records, %i per second", async (_, everyMs) => {
     const { coordinator } = await aStandby();
     const scribble = () => {
       if (store.end(liveOf(store).number)?.isSealed === false) insertRecord(store, Buffer.from("foreign"));
@@ -386,7 +386,7 @@ describe("a new leader", () => {
         await clock.advance(2 * silenceMs);
       },
     ],
-  ])("obeys what was set under one %s, and tells it", async (_, goes) => {
+  ])("obeys the settings made under one %s, and answers them", async (_, goes) => {
     const set = (verb: "policy" | "project" | "kind" | "pause" | "resume", message: object) =>
       swarm.client.ask(subjects.operator(verb), message);
     const settings = () => swarm.client.ask(subjects.query("_", "settings"), {});
@@ -499,7 +499,7 @@ describe("a deposed leader", () => {
     expect(liveIds(swarm.coordinator.probe.settledState)).toEqual(["t1"]);
   });
 
-  it("that finds another batch of its own session in its segment goes on in a new one", async () => {
+  it("with an unknown batch of its own session in the segment continues in a new segment", async () => {
     const { number, opened } = liveOf(store);
     const { tail } = swarm.watched.settled();
     new Rival(store, opened.session).batch(number, tail, [{ type: "TermRenewed" }], clock.now());
@@ -586,7 +586,7 @@ describe("stopping", () => {
     expect(store.end(1)?.isSealed).toBe(true);
   };
 
-  it("finishes its requests, and closes its segment last", async () => {
+  it("finishes open requests, and closes the segment last", async () => {
     const answer = submit("t1", "t2");
     await clock.settle();
     await swarm.coordinator.stop();
@@ -596,7 +596,7 @@ describe("stopping", () => {
     await swarm.coordinator.stop();
   });
 
-  it("closes it last, though something falls due at that moment", async () => {
+  it("closes the segment last, though a timer falls due at the same moment", async () => {
     await swarm.client.submit([{ id: "t1", kind: "count", notBefore: clock.now() + 1_000 }]);
     clock.stall(1_000);
     await swarm.coordinator.stop();
@@ -669,8 +669,8 @@ describe("starting", () => {
   });
 });
 
-describe("a batch that does not fit the batches before it", () => {
-  it("halts each coordinator that reads it, standby or leader, and none leads on without it", async () => {
+describe("a batch that contradicts earlier batches", () => {
+  it("halts each reading coordinator, standby or leader, and no coordinator leads without the batch", async () => {
     const other = new MemoryJournalStore({ clock });
     const damaged = await startTestSwarm({ clock, store: other });
     const standby = await damaged.startAnother("c2");

@@ -81,7 +81,7 @@ describe("alerts", () => {
     expect(lines.slice(1)).toEqual([{ level: "info", kind: "k", msg: ends }]);
   });
 
-  it("that come and go are one in the log", () => {
+  it("that come and go fill one line of the log", () => {
     for (let n = 0; n < 20; n += 1) {
       assign(enough, n % 2 === 0 ? ["a1"] : spread);
       pass(limits.concentrationQuietMs / 2);
@@ -242,7 +242,7 @@ describe("in a swarm", () => {
   });
   afterEach(() => swarm.stop());
 
-  it("an agent at its limit while its kind waits shows as a bottleneck, with its share of the time", async () => {
+  it("a full agent with waiting tasks of the kind shows as a bottleneck, with the share of the time", async () => {
     const slow = await swarm.agent("slow", { kinds: ["review"], maxConcurrent: 1 });
     await swarm.agent("quick", { kinds: ["count"], maxConcurrent: 1 });
     await clock.advance(limits.pulseMs); // seen for the first time

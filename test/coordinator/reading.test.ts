@@ -148,7 +148,7 @@ describe("the journal", () => {
     expect((await page({ since: clock.now() + 1 })).batches).toEqual([]);
   });
 
-  it("with a lost record says that it is damaged, and what to do", async () => {
+  it("with a lost record reports the damage and the remedy", async () => {
     for (let n = 0; n < 12; n += 1) {
       await clock.advance(100);
       await swarm.client.submit([{ id: `t${n}`, kind: "k" }]);
@@ -166,7 +166,7 @@ describe("the journal", () => {
     expect((await page({ from: 8 })).batches[0]).toMatchObject({ idx: 8 });
   });
 
-  it("with a foreign record in it is read without it", async () => {
+  it("with a foreign record is read without the foreign record", async () => {
     await swarm.client.submit([{ id: "t1", kind: "k" }]);
     insertRecord(swarm.store, Buffer.from("foreign"));
     await swarm.client.ask(subjects.project("default", "submit"), { tasks: [{ id: "t2", kind: "k" }] });

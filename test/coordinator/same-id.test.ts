@@ -72,7 +72,7 @@ it("a cancellation and a retry touch their own alone", async () => {
   expect(await cancel("green")).toMatchObject({ answers: [{ code: "WAGGLE_UNKNOWN_TASK" }] });
 });
 
-it("awaited after they ended, each gets its own outcome", async () => {
+it("awaited after the end, each gets its own outcome", async () => {
   await agent.complete(await agent.assignment(), "of red");
   await cancel("blue");
   const ask = (project: string) =>

@@ -80,14 +80,14 @@ it("names the segment that is at fault", async () => {
   ]);
 });
 
-it("takes a segment for another leader's if another session claimed its number again", async () => {
+it("takes a segment for a rival leader's if a rival session claimed the number again", async () => {
   new Rival(store, "own").begin(1);
   store.loseSegment(1);
   new Rival(store, "other").begin(3);
   expect(await looking({ segment: 1, position: 2 })).toEqual(["superseded"]);
 });
 
-it("takes a segment that is only claimed by another session for that session's", async () => {
+it("takes a segment with only a rival session's claim for the rival's", async () => {
   new Rival(store, "own").begin(1);
   store.loseSegment(1);
   store.create(1);
@@ -95,7 +95,7 @@ it("takes a segment that is only claimed by another session for that session's",
   expect(await looking({ segment: 1, position: 1 })).toEqual(["superseded"]);
 });
 
-it("finds that the record that opens its segment cannot be read", async () => {
+it("finds that the segment's opened record is unreadable", async () => {
   new Rival(store, "own").begin(3);
   store.damageRecord(1, 2);
   expect(await looking({ segment: 1, position: 5 })).toEqual(["faulty"]);
@@ -104,7 +104,7 @@ it("finds that the record that opens its segment cannot be read", async () => {
 it.each([
   ["is gone", () => store.loseSegment(1)],
   ["lost a record", () => store.loseRecords(1, 3)],
-])("finds that a segment that its own one continues %s", async (_, lose) => {
+])("finds that a continued segment %s", async (_, lose) => {
   const tail = new Rival(store, "earlier").begin(3);
   new Rival(store, "own").takeLead(tail);
   expect(await looking({ segment: 2, position: 3 })).toEqual(["whole"]);

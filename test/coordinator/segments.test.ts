@@ -122,7 +122,7 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
     swarm.watched.settled();
   });
 
-  it("goes on in a new one, and loses nothing that it had acknowledged", async () => {
+  it("continues in a new segment, and loses no acknowledged batch", async () => {
     lose();
     await clock.advance(noticedMs);
     expect([roleOf(swarm.coordinator), roleOf(standby)]).toEqual(["leading", "standing-by"]);
@@ -200,7 +200,7 @@ describe.each(faults)("a leader whose segment %s", (_, lose) => {
 });
 
 describe("a leader with a broken connection", () => {
-  it("sends and answers nothing until it has looked at its segment, and goes on in it", async () => {
+  it("sends and answers nothing before a look at the segment, and continues in the segment", async () => {
     await Promise.all(submitting("t1"));
     journal.setOffline(true);
     const answers = submitting("t2");
@@ -255,28 +255,31 @@ describe("a leader that is deposed", () => {
   it.each([
     ["nothing in flight", 0],
     ["batches in flight", 2],
-  ])("with %s keeps what it acknowledged, also if the journal loses that at once", async (_, inFlight) => {
-    await stopped(standby, clock);
-    for (const id of ["t1", "t2", "t3"]) await Promise.all(submitting(id));
-    swarm.watched.settled();
-    const { number } = liveOf(store);
-    const gate = new Gate();
-    onRequest = async ({ op }): Promise<RequestFate> => {
-      if (op === "append") await gate.opened;
-      return "deliver";
-    };
-    for (let n = 0; n < inFlight; n += 1) swarm.submit(`u${n}`).catch(() => undefined);
-    await clock.settle();
-    store.seal(number);
-    store.loseTail(number, 2);
-    gate.open();
-    await clock.advance(noticedMs + timeoutMs);
-    expect(roleOf(swarm.coordinator)).toBe("leading");
-    expect(liveOf(store).opened).toMatchObject({ term: number + 1, base: expect.anything() });
-    const state = swarm.coordinator.probe.settledState ?? expect.fail("nothing is in flight");
-    expect([...liveIds(state)]).toEqual(expect.arrayContaining(["t1", "t2", "t3"]));
-    expect(fingerprint((await restarted()).state)).toEqual(fingerprint(state));
-  });
+  ])(
+    "with %s keeps acknowledged batches, also if the journal loses the batches at once",
+    async (_, inFlight) => {
+      await stopped(standby, clock);
+      for (const id of ["t1", "t2", "t3"]) await Promise.all(submitting(id));
+      swarm.watched.settled();
+      const { number } = liveOf(store);
+      const gate = new Gate();
+      onRequest = async ({ op }): Promise<RequestFate> => {
+        if (op === "append") await gate.opened;
+        return "deliver";
+      };
+      for (let n = 0; n < inFlight; n += 1) swarm.submit(`u${n}`).catch(() => undefined);
+      await clock.settle();
+      store.seal(number);
+      store.loseTail(number, 2);
+      gate.open();
+      await clock.advance(noticedMs + timeoutMs);
+      expect(roleOf(swarm.coordinator)).toBe("leading");
+      expect(liveOf(store).opened).toMatchObject({ term: number + 1, base: expect.anything() });
+      const state = swarm.coordinator.probe.settledState ?? expect.fail("nothing is in flight");
+      expect([...liveIds(state)]).toEqual(expect.arrayContaining(["t1", "t2", "t3"]));
+      expect(fingerprint((await restarted()).state)).toEqual(fingerprint(state));
+    },
+  );
 
   it("halts where its successor leads without acknowledged batches", async () => {
     await stopped(standby, clock);
@@ -294,7 +297,7 @@ describe("a leader that is deposed", () => {
 });
 
 describe("a standby that cannot read the leader's segment", () => {
-  it("says so: the leader goes on in one that it can read, not more often than once each T", async () => {
+  it("reports the segment: the leader continues in a readable segment, at most once per T", async () => {
     const own = new MemoryJournal(store);
     const segmentOf = own.segment.bind(own);
     const unreadable = new Set([1]);

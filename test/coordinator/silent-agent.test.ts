@@ -96,7 +96,7 @@ describe("with a batch stored long after it fell silent", () => {
     ]);
   });
 
-  it("gets the assignment at each heartbeat until it arrived: there may be no room to have it sent", async () => {
+  it("gets the assignment at each heartbeat until the arrival: a full journal may block a resend", async () => {
     await storedAfter(limits.unresponsiveSilenceMs + 1, submitTwo);
     const { state } = swarm.watched.settled();
     const row = state.agentById.get(agentId("a-silent")) ?? expect.fail("it joined");

@@ -325,7 +325,7 @@ describe("a heartbeat", () => {
     expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
   });
 
-  it("that does not list a slot gives it up", async () => {
+  it("without a held slot gives the slot up", async () => {
     await acquire(a1, "h1");
     await acquire(a2, "h2");
     await clock.advance(limits.slotUnlistedMs);

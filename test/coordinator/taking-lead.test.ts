@@ -100,7 +100,7 @@ describe("a start", () => {
     expect(base).toBeUndefined();
   });
 
-  it("behind another leader seals its segment, and continues that by reference", async () => {
+  it("behind an earlier leader seals the leader's segment, and continues the segment by reference", async () => {
     const tail = writer.begin(3);
     const { log } = await won(undefined);
     expect(store.end(1)?.isSealed).toBe(true);
@@ -127,7 +127,7 @@ describe("a start", () => {
     expect(log.tail).toEqual(tail);
   });
 
-  it("leaves the lead to a leader that wrote since its silence began, and does not seal its segment", async () => {
+  it("leaves the lead to a leader with a record since the silence began, and seals nothing", async () => {
     const tail = writer.begin(3);
     const held = await read();
     const written = writer.batch(1, tail, [renewed]);
@@ -166,7 +166,7 @@ describe("a start", () => {
     expect(await taken).toMatchObject({ kind: "won" });
   });
 
-  it("that died between its claim and its `Opened` is passed over after T, and the journal begins", async () => {
+  it("that died between claim and `Opened` is passed over after T, and the journal begins", async () => {
     writer.claim();
     const taken = takeLead(undefined, depsOf("c1"), never);
     await clock.advance(timing.timeoutMs - timing.heartbeatMs);
@@ -222,7 +222,7 @@ describe("a segment that was claimed and is not open", () => {
     expect(store.end(1)?.isSealed).toBe(false);
   });
 
-  it("is not waited for while another client writes into it", async () => {
+  it("is not waited for while a foreign client writes into the segment", async () => {
     writer.begin(3);
     const number = new Rival(store, "other").claim();
     const taken = takeLead(undefined, depsOf("c1"), never);
@@ -234,7 +234,7 @@ describe("a segment that was claimed and is not open", () => {
     expect((await taken).kind).toBe("won");
   });
 
-  it("is sealed when it did not grow for T: its claimant can open it no more", async () => {
+  it("is sealed after T without growth: the claimant cannot open the segment any more", async () => {
     const tail = writer.begin(3);
     const number = new Rival(store, "other").claim();
     const { log } = await won(undefined);
@@ -366,7 +366,7 @@ describe("two that take the lead together", () => {
   });
 });
 
-describe("a log that lost its end", () => {
+describe("a log without an end", () => {
   it("goes on from a standby's memory, in a segment with a base", async () => {
     const { held, tail } = await heldBefore(2);
     const { log, base } = await won(held);
@@ -377,7 +377,7 @@ describe("a log that lost its end", () => {
     expect(state.idx).toBe(5);
   });
 
-  it("also where its seal was lost with it, and where it lost its newest segment", async () => {
+  it("also with a lost seal, and with a lost newest segment", async () => {
     const { held } = await heldBefore(2);
     store.seal(1);
     store.loseSeal(1);
@@ -393,7 +393,7 @@ describe("a log that lost its end", () => {
   });
 
   it.each(["newest segment", "segments"])(
-    "has lost it only where that lasts: a server that takes over may not list its %s yet",
+    "has lost the end only if the loss lasts: after a takeover a server may not list the %s yet",
     async (what) => {
       writer.takeLead(writer.begin(5));
       const held = await read();
@@ -424,7 +424,7 @@ describe("a log that lost its end", () => {
     expect(store.list()).toEqual([1]);
   });
 
-  it("…unless another coordinator holds more: that one goes first", async () => {
+  it("…unless a second coordinator holds more: the second goes first", async () => {
     const { held } = await heldBefore(2);
     const tail = (await read()).tail;
     writer.batch(1, tail, [renewed], clock.now() + 1);
@@ -442,7 +442,7 @@ describe("a log that lost its end", () => {
 });
 
 describe("a log that cannot be read", () => {
-  it("to its end goes on from the coordinator that read it all", async () => {
+  it("to the end continues from a coordinator with the whole log", async () => {
     for (const damage of [() => store.loseRecords(1, 5), () => store.damageRecord(1, 7)]) {
       store = new MemoryJournalStore({ clock });
       const tail = new Rival(store).begin(5);
@@ -483,7 +483,7 @@ describe("a log that cannot be read", () => {
     expect(liveOf(store).number).toBe(1);
   });
 
-  it("because the record that opens its newest segment is damaged halts a start: batches are behind it", async () => {
+  it("because of a damaged opened record of the newest segment halts a start: batches follow the record", async () => {
     for (const damage of [() => store.loseRecords(2, 2), () => store.damageRecord(2, 2)]) {
       store = new MemoryJournalStore({ clock });
       const tail = new Rival(store, "earlier").begin(3);
@@ -561,7 +561,7 @@ describe("while the journal answers badly", () => {
     }
   });
 
-  it("it leaves the lead to one that opened a segment while it was away", async () => {
+  it("a coordinator leaves the lead to a rival that opened a segment during the absence", async () => {
     const tail = writer.begin(3);
     const other = new Rival(store, "other");
     let isAway = false;
@@ -641,13 +641,13 @@ describe("a new segment lost before its opening record was acknowledged", () => 
     });
   }
 
-  it("is given up where another coordinator leads in its number", async () => {
+  it("is given up if a rival coordinator leads in the same number", async () => {
     const tail = writer.begin(3);
     const journal = losing((rival) => void rival.takeLead(tail));
     expect((await taking(undefined, depsOf("c1", journal))).kind).toBe("stand-by");
   });
 
-  it("is given up where another coordinator has only claimed its number", async () => {
+  it("is given up if a rival coordinator has only claimed the same number", async () => {
     writer.begin(3);
     const journal = losing((rival) => void rival.claim());
     expect((await taking(undefined, depsOf("c1", journal))).kind).toBe("stand-by");
@@ -671,7 +671,7 @@ describe("a leader that takes the lead again", () => {
     ["its seal is lost later", () => store.loseSeal(1)],
     ["the segment is gone", () => store.loseSegment(2)],
     ["all segments are gone", () => store.list().map((number) => store.loseSegment(number))],
-  ])("begins its next segment with all that it holds where %s", async (_, lose) => {
+  ])("begins the next segment with all held batches where %s", async (_, lose) => {
     const { held, tail, writing } = await leading();
     lose();
     const { log, base } = await won(held, depsOf("c1"), { writing });
@@ -687,21 +687,21 @@ describe("a leader that takes the lead again", () => {
     expect(store.end(3)?.isSealed).toBe(false);
   });
 
-  it("stands by where its segment was lost, and another coordinator opened one of that number", async () => {
+  it("stands by if the segment was lost, and a rival coordinator opened a segment of the same number", async () => {
     const { held, writing } = await leading();
     store.loseSegment(2);
     new Rival(store, "other").takeLead((await read()).tail);
     expect((await taking(held, depsOf("c1"), { writing })).kind).toBe("stand-by");
   });
 
-  it("leads on where a server that takes over does not show the record that opens its segment", async () => {
+  it("leads on if a server after a takeover does not show the segment's opened record", async () => {
     const { held, tail, writing } = await leading();
     vi.spyOn(store, "opened").mockReturnValueOnce(undefined);
     const { log } = await won(held, depsOf("c1"), { writing });
     expect([log.live?.number, log.tail, store.end(2)?.isSealed]).toEqual([3, tail, true]);
   });
 
-  it("whose segment is gone stands by where another coordinator holds more: it may have led, in a lost segment", async () => {
+  it("with a missing segment stands by if a rival coordinator holds more: the rival may have led in a lost segment", async () => {
     const { held, writing } = await leading();
     store.loseSegment(2);
     const asked: (number | undefined)[] = [];

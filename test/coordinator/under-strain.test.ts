@@ -78,7 +78,7 @@ it("queries behind a batch in flight are bounded like earlier requests", async (
   expect(answers.every((answer) => answer.includes("WAGGLE_BACKPRESSURE"))).toBe(true);
 });
 
-it("a leader cut off from its journal refuses no request: its successor may have accepted it", async () => {
+it("a leader cut off from the journal refuses no request: a successor may have accepted the request", async () => {
   const second = await swarm.startAnother("c2", new MemoryJournal(store));
   held.journal.setOffline(true);
   await clock.advance(2 * limits.leaderTimeoutMs);
@@ -165,7 +165,7 @@ it("an agent silent for H is not lost if it is heard again before the journal le
   expect(eventsIn().map(({ type }) => type)).not.toContain("AgentLeft");
 });
 
-it("one that is silent still is, once the journal lets that be decided", async () => {
+it("a still silent agent is lost, once the journal accepts the decision", async () => {
   await swarm.agent("a1");
   await clock.advance(limits.heartbeatMs);
   held.hold();

@@ -216,7 +216,7 @@ describe("an append with unknown outcome", () => {
   });
 });
 
-describe("a segment that does not end where it should", () => {
+describe("a segment with an unexpected end", () => {
   it("because of foreign records is appended to behind them", async () => {
     store.insert(1, Buffer.from("foreign"));
     store.insert(1, aBatch(9, "another session").bytes);
@@ -254,7 +254,7 @@ describe("a segment that does not end where it should", () => {
     expect(writer.position).toBe(4);
   });
 
-  it("because its own batch stands where it was not acknowledged is where it should be", async () => {
+  it("because of an unacknowledged own batch at the position continues", async () => {
     answers.set(1, "lose");
     const [first] = append(1);
     await clock.advance(limits.appendRetryMs);
@@ -262,14 +262,14 @@ describe("a segment that does not end where it should", () => {
     expect(storedAt(2)).toEqual(first?.bytes);
   });
 
-  it("because another batch of its own session stands there is faulty", async () => {
+  it("because of an unknown batch of its own session at the position is faulty", async () => {
     store.insert(1, aBatch(7).bytes);
     append(1);
     await clock.settle();
     expect(happened).toEqual(["faulty: segment 1 is faulty: record 2 is not as it was written"]);
   });
 
-  it("because it lost its end is suspect", async () => {
+  it("because of a lost end is suspect", async () => {
     append(1, 2);
     await clock.settle();
     happened.length = 0;

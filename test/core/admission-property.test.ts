@@ -125,7 +125,7 @@ it("equal users that take turns fill the queue up to its bound, from the first t
   );
 });
 
-it("users one after the other, each with as many as the one before, fill it as well", () => {
+it("users in turn, each with as many tasks as the previous user, fill the queue as well", () => {
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 8 }), fc.integer({ min: 1, max: 8 }), (users, each) => {
       const queue = new Queue(users * each);

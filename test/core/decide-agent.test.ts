@@ -230,7 +230,7 @@ describe("a heartbeat", () => {
     expect(turns.task("t1")).toMatchObject({ attempt: 2, failures: 1 });
   });
 
-  it("loses the attempts that are missing from its list, in whatever order it lists the others", () => {
+  it("loses the attempts missing from the list, in any order of the list", () => {
     const lists = [
       ["t4", "t3", "t1"],
       ["t9", "t1", "t3", "t4"],
@@ -286,7 +286,7 @@ describe("a heartbeat", () => {
     expect(turns.task("t3").state).toBe("assigned");
   });
 
-  it("of an agent that takes nothing new drains it", () => {
+  it("of an agent that takes nothing new drains the agent", () => {
     const turns = busy(1, { maxConcurrent: 2 });
     turns.turn({ ...reconcile(1, "t1"), draining: true });
     turns.turn(submit({ id: taskId("t2") }));

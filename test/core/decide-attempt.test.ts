@@ -102,7 +102,7 @@ describe("a report", () => {
     expect(turns.agent("a1").recordByKind.size).toBe(0);
   });
 
-  it("goes to an agent that has not failed it, and back when no other agent is left", () => {
+  it("sends the task to an agent without a failure, and back if no such agent is left", () => {
     const turns = underWay();
     turns.turn(join("a2"), turns.report("t1", failed));
     turns.passToDue();

@@ -171,7 +171,7 @@ describe("a patch", () => {
     expect(turns.state.ratesByType.size).toBe(0);
   });
 
-  it("of a rate sets one window of a type, and other windows stay; one window is removed, or all", () => {
+  it("of a rate sets a single window of a type, and other windows stay; removes a single window, or all", () => {
     const turns = new Turns();
     const windows = () => turns.state.ratesByType.get("claude")?.map(({ settings }) => settings.window);
     turns.turn(
@@ -310,7 +310,7 @@ describe("the policy", () => {
     },
   );
 
-  it("warns that its α does not reach resources that have their own", () => {
+  it("warns that the policy's α does not reach resources with their own α", () => {
     const turns = new Turns();
     const warningsOf = (patch: PolicyPatch) =>
       (turns.turn(policy(patch))[0] as { warnings?: readonly string[] }).warnings;

@@ -55,7 +55,7 @@ describe("acquiring", () => {
     expect(describeState(turns.state)).toEqual(before);
   });
 
-  it("refuses waiter number 101, and accepts it once another is gone", () => {
+  it("refuses waiter number 101, and accepts the waiter once an earlier waiter is gone", () => {
     const turns = SlotTurns.of({ gpu: 1 }, ...agents);
     turns.turn(acquire("a1-held", "gpu"));
     for (let n = 1; n <= 100; n += 1) turns.turn(acquire(`a2-${n}`, "gpu"));
@@ -91,7 +91,7 @@ describe("acquiring while holding", () => {
     expect(kindsOf(turnsOf().turn(acquire("a1-next", resource)))).toEqual([kind]);
   });
 
-  it("one line of work must not wait for a resource it holds, nor for one before a resource it waits for", () => {
+  it("a line of work must not wait for a held resource, nor against the name order of awaited resources", () => {
     const turns = SlotTurns.of({ a: 2, b: 1 }, ...agents);
     const line = { holder: "t1#1" };
     turns.turn(acquire("a1-a", "a", line), acquire("a2-b", "b"), acquire("a1-b", "b", line));
@@ -101,7 +101,7 @@ describe("acquiring while holding", () => {
     expect(kindsOf(turns.turn(acquire("a1-other", "a", { holder: "t2#1" })))).toEqual(["slot-granted"]);
   });
 
-  it("does not depend on what other agents hold", () => {
+  it("does not depend on slots of other agents", () => {
     expect(kindsOf(turnsOf().turn(acquire("a2-a", "a")))).toEqual(["slot-granted"]);
   });
 });
@@ -128,7 +128,7 @@ describe("a release", () => {
     });
   });
 
-  it("comes one by one: between two releases in one turn the first slot is granted", () => {
+  it("is applied singly: between two releases in a turn the first slot is granted", () => {
     const turns = SlotTurns.of({ gpu: 2 }, ...agents);
     turns.turn(
       acquire("a1-x", "gpu"),
@@ -211,7 +211,7 @@ describe("a slot becomes free", () => {
     return turns;
   };
 
-  it("from a waiter that gives up, which takes no tick", () => {
+  it("from a waiter that gives up, without a tick", () => {
     const turns = contended();
     expect(turns.turn(release("a2-x"))).toEqual([{ kind: "slot-released", handle: "a2-x", was: "waiting" }]);
     expect(turns.resource("gpu").tick).toBe(0);

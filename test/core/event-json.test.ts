@@ -166,7 +166,7 @@ describe("a writer", () => {
     expect(decimals.filter((value) => written(value) !== JSON.stringify(value))).toEqual([]);
   });
 
-  it("keeps all it has written while its memory grows", () => {
+  it("keeps all written bytes while the memory grows", () => {
     const json = new JsonWriter();
     const texts = Array.from({ length: 300 }, (_, n) => "蜂".repeat(n));
     for (const each of texts) json.text(piece("\n"), each);

@@ -96,7 +96,7 @@ describe("a join beyond the grant of its group is refused with the field", () =>
 });
 
 describe("assignments follow the grants' projects", () => {
-  it("an agent gets no task of a project that its grant excludes, and other agents do", () => {
+  it("an agent gets no task of an excluded project, and agents with the project do", () => {
     const turns = new SlotTurns();
     turns.turn(set({ projects: [acme] }), joinGpu("a1", { maxConcurrent: 8 }));
     turns.turn(submit({ id: taskId("t1"), project: blue }), submit({ id: taskId("t2"), project: acme }));
@@ -115,7 +115,7 @@ describe("assignments follow the grants' projects", () => {
     expect(decide(turns.state, submit({ project: acme }), turns.at).reply).toMatchObject({ warnings: [] });
   });
 
-  it("a grant that adds the project frees its waiting tasks", () => {
+  it("a grant with a new project frees the project's waiting tasks", () => {
     const turns = new SlotTurns();
     turns.turn(set({ projects: [] }), joinGpu("a1"), submit({ id: taskId("t1"), project: blue }));
     expect(liveTask(turns.state, "t1")?.state).toBe("queued");

@@ -214,7 +214,7 @@ describe("a refusal with a time", () => {
     expect(turns.task("t2").refusals).toBe(1);
   });
 
-  it("holds all agents of the type, of which one agent makes the one probe", () => {
+  it("holds all agents of the type, and a single agent makes the single probe", () => {
     const turns = swarmOf({ a1: 2, a2: 2 });
     turns.turn(join("b1", { agentType: "gpt", kinds: [] }));
     submitted(turns, "t1", "t2", "t3", "t4");
@@ -394,7 +394,7 @@ describe("a hold on a resource", () => {
     expect(turns.resource("gpt").holdings.size).toBe(2);
   });
 
-  it("ends when the attempt that probed asks for another slot: it would wait for its own end", () => {
+  it("ends when the probing attempt asks for a second slot: the attempt would wait for its own end", () => {
     const turns = working();
     submitted(turns, "t1");
     turns.turn({ type: "PlaceHold", on: "resource", name: "gpt", forMs: 900 });
@@ -451,7 +451,7 @@ describe("a hold on a resource", () => {
     expect(turns.all("HoldPlaced").map(({ name }) => name)).toEqual(["other", "gpt"]);
   });
 
-  it("is placed by a refusal that comes after the end of its slot lease, of the resource that the report names", () => {
+  it("is placed on the reported resource by a refusal after the end of the slot lease", () => {
     const gpt = resourceName("gpt");
     const turns = working();
     turns.turn(acquire("a1-x", "gpt", { idleTimeoutMs: 1_000 }), acquire("b1-x", "gpt"));

@@ -612,7 +612,7 @@ describe("the checkers", () => {
     for (const { name, sentence } of violations) expect(`${name}: ${sentence}`).not.toContain("undefined");
   });
 
-  it.each(breaks)("see it also in a state that was sound before: %i, %s", (number, _, doIt) => {
+  it.each(breaks)("see the violation also in a formerly sound state: %i, %s", (number, _, doIt) => {
     const { state } = aBusySwarm();
     const roll = new Roll();
     expect(checkAfterTurn(state, roll)).toEqual([]);
@@ -637,7 +637,7 @@ describe("the checkers", () => {
     );
   });
 
-  it.each(steps)("see that %i is broken from one batch to the next: %s", (number, _, doIt) => {
+  it.each(steps)("see a violation of %i between two batches: %s", (number, _, doIt) => {
     const { state } = aBusySwarm();
     const succession = new Succession();
     succession.check(state);

@@ -157,7 +157,7 @@ describe("the checkers of budgets", () => {
     expect(checkInvariants(state).map((violation) => violation.number)).toContain(number);
   });
 
-  it.each(steps)("see that %i is broken from one batch to the next: %s", (number, _, doIt) => {
+  it.each(steps)("see a violation of %i between two batches: %s", (number, _, doIt) => {
     const swarm = aSpendingSwarm();
     const succession = new Succession();
     succession.check(swarm.state);

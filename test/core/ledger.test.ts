@@ -104,7 +104,7 @@ describe("a revoked attempt", () => {
     ["its reservation, when its agent names nothing", { kind: "revoked" }, 1_000],
     ["nothing, when it never started", { kind: "revoked", tokens: 0 }, 0],
     ["what its agent names, whatever the outcome", { kind: "completed", result: "", tokens: 900 }, 900],
-  ])("holds its reservation until it is released, then spends %s", (_, outcome, spent) => {
+  ])("holds the reservation until the release, then spends %s", (_, outcome, spent) => {
     assign("t1", 1_000);
     cancel("t1");
     expect(levels()).toEqual([1_000, 0]);
@@ -127,7 +127,7 @@ describe("a revoked attempt", () => {
     expect(levels()).toEqual([1_000, 600]);
   });
 
-  it("of an agent that is gone returns its reservation", () => {
+  it("of a lost agent returns the reservation", () => {
     assign("t1", 1_000);
     cancel("t1");
     lapse();
@@ -162,7 +162,7 @@ describe("a report after its attempt was lost", () => {
     expect(swarm.assign("t2", "a1")).toBe("rate-limited");
   });
 
-  it("spends its reservation where it names no tokens, and nothing where infrastructure refused it", () => {
+  it("spends the reservation if the report has no tokens, and nothing if infrastructure refused", () => {
     assign("t1", 1_000);
     assign("t2", 1_000);
     const [one, two] = swarm.all("TaskAssigned");
@@ -172,7 +172,7 @@ describe("a report after its attempt was lost", () => {
     expect(levels()).toEqual([0, 1_000]);
   });
 
-  it("is charged beside the attempt that replaced it", () => {
+  it("is charged beside the next attempt", () => {
     assign("t1", 1_000);
     const [lost] = swarm.all("TaskAssigned");
     lapse();
@@ -248,7 +248,7 @@ describe("a change of settings", () => {
     ["without a budget", undefined],
     ["with one of an hour", 3_600_000],
     ["with one of a day", 86_400_000],
-  ] as const)("counts no use that is older than a new window and one of its buckets: %s", (_, windowMs) => {
+  ] as const)("counts no use older than a new window plus a bucket: %s", (_, windowMs) => {
     if (windowMs === undefined) swarm.setProject({});
     else swarm.setBudget({ windowMs });
     assign("t1", 0);

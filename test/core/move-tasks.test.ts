@@ -49,7 +49,7 @@ describe("a revoked attempt", () => {
     expect(turns.last("TaskAssigned")).toMatchObject({ agent: "a1", attempt: 2 });
   });
 
-  it("counts against the task and not against its agent, and goes to another agent if there is one", () => {
+  it("counts against the task and not against the agent, and goes to a different agent if possible", () => {
     const turns = underWay();
     turns.turn(join("a2"));
     turns.turn(revoke());
@@ -78,7 +78,7 @@ describe("a revoked attempt", () => {
     expect(fingerprint(turns.state)).toEqual(before);
   });
 
-  it("can only be one that there was", () => {
+  it("must be an existing attempt", () => {
     const turns = underWay();
     const before = fingerprint(turns.state);
     expect(turns.turn(revoke(2), revoke(1, { task: taskId("t9") }))).toEqual([
@@ -134,7 +134,7 @@ describe("a rescheduled task", () => {
     expect(turns.task("t1")).toMatchObject({ state: "assigned", attempt: 2 });
   });
 
-  it("says that it waits for its time, not for a retry, also after an attempt", () => {
+  it("shows a wait for the start time, not for a retry, also after an attempt", () => {
     const turns = underWay();
     turns.turn(turns.report("t1", { kind: "failed", error: "no" }));
     const obstacles = () => explainWait(turns.state, turns.task("t1"), { at: turns.at }).obstacles;

@@ -166,7 +166,7 @@ describe("refused attempts that name a resource", () => {
     expect(turns.agent("w1").online && turns.state.refusalsInARow.agent.size).toBe(0);
   });
 
-  it("probe the elapsed hold where no slot does: refused they renew it, and not refused they end it", () => {
+  it("probe the elapsed hold if no slot does: a refusal renews the hold, another end ends the hold", () => {
     const turns = working();
     const tasks = ["t1", "t2", "t3"];
     turns.turn(...tasks.map((id) => submit({ id: taskId(id) })));
@@ -205,7 +205,7 @@ describe("refused attempts that name a resource", () => {
     expect(turns.task("t1").state).toBe("assigned");
   });
 
-  it("count once together with the slots that they held", () => {
+  it("count once together with the held slots", () => {
     const turns = working();
     turns.turn(submit({ id: taskId("t1") }), submit({ id: taskId("t2") }));
     for (const task of ["t1", "t2"]) {
@@ -244,7 +244,7 @@ describe("tasks of a kind that a resource on hold refused", () => {
     return turns;
   }
 
-  it("wait for the hold, which explains them, and start with one probe", () => {
+  it("wait for the hold, which explains the wait, and start with a single probe", () => {
     const turns = refused();
     turns.turn(submit({ id: taskId("t2") }));
     const on = { on: "resource", name: "gpt", by: "agent", hold: "quota" };

@@ -209,7 +209,7 @@ describe("a changed decision", () => {
     expect(difference).toMatchObject({ recorded: undefined, decided: { type: "TaskReleased" } });
   });
 
-  it("is not an input: another submission is another history", () => {
+  it("is not an input: a different submission is a different history", () => {
     const other = changed(batches, "TaskSubmitted", (event) =>
       event.type === "TaskSubmitted" ? { ...event, task: { ...event.task, kind: kind("l") } } : event,
     );

@@ -60,7 +60,7 @@ describe("a failed attempt", () => {
     },
   );
 
-  it("that was lost with its agent is retried at once", () => {
+  it("lost with the agent is retried at once", () => {
     expect(decideRetry(aRow(), "lost", at, 0.5)).toEqual({ kind: "retry", retryAt: undefined });
   });
 

@@ -181,7 +181,7 @@ describe("the checkers of slots", () => {
     for (const { name, sentence } of violations) expect(`${name}: ${sentence}`).not.toContain("undefined");
   });
 
-  it.each(steps)("see that %i is broken from one batch to the next: %s", (number, _, doIt) => {
+  it.each(steps)("see a violation of %i between two batches: %s", (number, _, doIt) => {
     const { state } = aBusySwarm();
     const succession = new SlotSuccession();
     succession.check(state);

@@ -66,7 +66,7 @@ describe("tokens of slots", () => {
     expect(turns.holders("gpu")).toEqual(["a2-x"]);
   });
 
-  it("that need less pass those that need more, until these are past the starvation limit", () => {
+  it("in small requests pass large requests, until a large request is past the starvation limit", () => {
     const turns = budgeted();
     turns.turn({ type: "SetPolicy", patch: { starvationLimit: 1 } });
     const small = { tokens: 200, project: acme };
@@ -86,7 +86,7 @@ describe("tokens of slots", () => {
     expect(turns.holders("gpu")).toEqual(["a1-4", "a1-5", "a2-big", "a1-3"]);
   });
 
-  it.each(["alert", "downgrade"] as const)("exceed a budget in mode %s, which records it", (mode) => {
+  it.each(["alert", "downgrade"] as const)("exceed a budget in mode %s, which records the excess", (mode) => {
     const turns = budgeted(mode);
     expect(kindsOf(turns.turn(acquire("a1-x", "gpu", { tokens: 1_200, project: acme })))).toEqual([
       "slot-granted",
@@ -199,7 +199,7 @@ describe("tokens of slots", () => {
   });
 });
 
-describe("the report of a slot that ended without one", () => {
+describe("the report of a slot lease that ended without a report", () => {
   const terms = { tokens: 300, project: acme };
 
   it("of a lost agent charges once: nothing at first, then what was used", () => {
@@ -227,7 +227,7 @@ describe("the report of a slot that ended without one", () => {
     expect(ledgerOf(turns).spent).toBe(300); // no report: the estimate
   });
 
-  it("of an idle one charges what the estimate left out", () => {
+  it("of an idle slot charges use beyond the estimate", () => {
     const turns = budgeted();
     turns.turn(acquire("a1-x", "gpu", { ...terms, idleTimeoutMs: 1_000 }));
     turns.pass(1_000);

@@ -141,7 +141,7 @@ describe("tasks", () => {
     expect(await namesOf("text=tuc")).toEqual(["stuck"]);
   });
 
-  it("an ended task: its life, its receipts, what can be done", async () => {
+  it("an ended task: history, receipts, possible actions", async () => {
     const done = await get("tasks/done?project=red");
     expect(done).toMatchObject({
       task: { task: "done", project: "red", state: "completed", agent: "a1" },

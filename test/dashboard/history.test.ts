@@ -90,7 +90,7 @@ describe("quantiles", () => {
 });
 
 describe("sums over a window", () => {
-  it("forget what is out of it", () => {
+  it("forget uses outside the window", () => {
     const counts = new WindowedCounts();
     counts.add("a", begin);
     counts.add("a", begin + 5_000, 2);

@@ -74,7 +74,7 @@ describe("a viewer", () => {
     views.close();
   });
 
-  it("that comes during a loss learns it first", async () => {
+  it("that comes during a loss gets the loss first", async () => {
     const { views, open } = await watched();
     views.look(lost, point);
     const reader = await open();

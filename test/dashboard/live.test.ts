@@ -46,7 +46,7 @@ describe("a view", () => {
     },
   );
 
-  it("gets what changed as patches that lead to the present", async () => {
+  it("gets changes as patches up to the present", async () => {
     const stream = live("view=overview");
     await stream.says("state");
     await page.swarm.submit({ id: "t1", kind: "count" });
@@ -74,7 +74,7 @@ describe("a view", () => {
     expect(last).toMatchObject(answer);
   });
 
-  it("a task that is retried keeps its payload, which live events leave out", async () => {
+  it("a retried task keeps the payload, although live events have no payload", async () => {
     await page.swarm.submit({ id: "t1", kind: "count", payload: "a b c" });
     await page.swarm.cancel("t1");
     const stream = live("view=task&id=t1&project=default");
@@ -84,7 +84,7 @@ describe("a view", () => {
     expect(stateOf(stream)).toMatchObject({ task: { state: "queued" }, spec: { payloadBytes: 5 } });
   });
 
-  it("one agent: its attempts, scores and failures", async () => {
+  it("a single agent: attempts, scores and failures", async () => {
     const agent = await page.test.agent("a1");
     const stream = live("view=agent&id=a1");
     await stream.says("state");
@@ -110,7 +110,7 @@ describe("a view", () => {
 });
 
 describe("events", () => {
-  it("the newest first, then the wanted ones as they come", async () => {
+  it("the newest first, then each wanted event on arrival", async () => {
     await page.swarm.submit({ id: "t1", kind: "count" });
     const all = live("view=events");
     const some = live("view=events&types=TaskSubmitted&kind=ocr");
@@ -122,7 +122,7 @@ describe("events", () => {
     expect(seen.map(({ task }) => task)).toEqual(["t3"]);
   });
 
-  it("a viewer that comes back gets what it missed, each event once", async () => {
+  it("a returning viewer gets the missed events, each event once", async () => {
     const first = live("view=events&types=TaskSubmitted");
     await first.says("state");
     await page.swarm.submit({ id: "t1", kind: "count" });
@@ -267,7 +267,7 @@ describe("many views", () => {
 });
 
 describe("without a leader", () => {
-  it("viewers are told each reason once, keep what they have, and are told when it is back", async () => {
+  it("viewers get each reason once, keep their data, and get a notice at the return", async () => {
     const stream = live("view=overview");
     await stream.says("state");
     await page.test.coordinator.stop();

@@ -22,7 +22,7 @@ describe("merge patches (RFC 7396)", () => {
     );
   });
 
-  it("name only what changed: rows that are new, changed, gone", () => {
+  it("name only new, changed and removed rows", () => {
     const before = { rows: { a: { n: 1, m: 2 }, b: { n: 2 } }, list: [1, 2] };
     const after = { rows: { a: { n: 1, m: 3 }, c: { n: 3 } }, list: [1, 2] };
     expect(patchBetween(before, after)).toEqual({ rows: { a: { m: 3 }, b: null, c: { n: 3 } } });

@@ -40,7 +40,7 @@ describe("waggle up", () => {
     await expect.poll(() => statusAt(url), { timeout: 10_000 }).toBeUndefined();
   });
 
-  it("keeps its token readable only to its owner, so that a browser stays signed in over a restart", async () => {
+  it("keeps a token readable only to the owner, so a browser stays signed in over a restart", async () => {
     const up = workplace.start("up", "--dashboard");
     const first = await urlOf(up);
     const file = join(workplace.dataFolder, "dashboard-token");

@@ -128,7 +128,7 @@ it("watch-progress sees agent-llm-like at work", async () => {
   expect(await agent.end("SIGTERM")).toBe(0);
 });
 
-it("plain-javascript brings its own agent and closes what it opened", async () => {
+it("plain-javascript brings its own agent and closes every connection", async () => {
   const program = run("plain-javascript.js");
   expect(await program.finish()).toBe(0);
   expect(program.printed).toBe("BEES\nDANCE\nTO\nVOTE\n");

@@ -59,7 +59,7 @@ describe.runIf(hasProgram("python3", "the agent in Python"))("the agent in Pytho
     expect(ended.get("t7")).toBe("HEY 7");
   });
 
-  it("is seen alive by its heartbeat, which confirms what arrived", async () => {
+  it("is seen alive by a heartbeat, which confirms assignments", async () => {
     const { agents } = await client.status();
     expect(agents).toMatchObject([{ id: "py", status: "ready", kinds: [{ kind: "shout", attempts: 20 }] }]);
   });

@@ -156,7 +156,7 @@ export function describeGround(title: string, { binary, replicas, keepsSealed }:
       );
     }
 
-    it("keeps all that stands before a record that seals, with a rival that appends all the while and kills", async () => {
+    it("keeps all records before a seal, with a rival's constant appends and kills", async () => {
       const probe = await aStream(0);
       const rival = new Rival(await site.probe(probe.stream), "rival");
       await rival.reaches(RECORDS);

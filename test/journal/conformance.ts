@@ -95,7 +95,7 @@ export function describeJournal(
         expect(await segment.end()).toMatchObject({ position: 3 });
       });
 
-      it("removes a segment with its records, and no other segment", async () => {
+      it("removes a segment with all records, and no other segment", async () => {
         for (const number of [1, 2, 3]) {
           await journal.create(number);
           await fill(journal.segment(number), 2);
@@ -156,7 +156,7 @@ export function describeJournal(
         expect((await segment.end())?.position).toBe(4);
       });
 
-      it("refuses any other position and stores nothing there", async () => {
+      it("refuses any other position and stores nothing", async () => {
         await fill(segment, 3);
         for (const expected of [0, 2, 4, 100])
           expect(await segment.append(bytesOf("misplaced"), expected)).toEqual({ kind: "refused" });
@@ -300,7 +300,7 @@ export function describeJournal(
         expect(await linesOf(segment.replay(21))).toEqual([]);
       });
 
-      it("ends with the record that was last when it began", async () => {
+      it("ends with the last record of the beginning", async () => {
         await fill(segment, 3);
         const positions: number[] = [];
         for await (const { position } of segment.replay(1)) {
@@ -376,7 +376,7 @@ export function describeJournal(
         expect(follower.lines).toEqual(filled(1, 1));
       });
 
-      it("returns at once when it was aborted before it began", async () => {
+      it("returns at once when aborted before the beginning", async () => {
         await fill(segment, 2);
         expect(await linesOf(segment.follow(1, AbortSignal.abort()))).toEqual([]);
       });

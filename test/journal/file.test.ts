@@ -308,7 +308,7 @@ describe("a file journal and several processes", () => {
     }
   });
 
-  it("is opened by one of several processes that start together", async () => {
+  it("is opened by one of several processes started together", async () => {
     const writers = await Promise.all([aWriter(), aWriter(), aWriter()]);
     try {
       const said = writers.map((writer) => writer.said[0]).sort();

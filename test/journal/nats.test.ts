@@ -505,7 +505,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
           expect(await linesOf(journal.segment(2).replay(1))).toEqual(filled(1, 3));
         }));
 
-      it("reports that it is back, and proves nothing while stopped", () =>
+      it("reports the return, and proves nothing while stopped", () =>
         withOwnServer(async (own, journal) => {
           await journal.create(1);
           const segment = journal.segment(1);

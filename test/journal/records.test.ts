@@ -60,7 +60,7 @@ describe("a record", () => {
     for (const record of records) expect(decodeBatchHeader(encodeRecord(record))).toBeUndefined();
   });
 
-  it("without one of its fields, or of another version, is foreign", () => {
+  it("without a required field, or of an unknown version, is foreign", () => {
     for (const record of records) {
       if (record.kind === "chunk") continue;
       const fields = JSON.parse(Buffer.from(encodeRecord(record)).toString());

@@ -123,7 +123,7 @@ describe("a segment", () => {
     await expect(put(claim("own"))).rejects.toMatchObject({ by: "foreign" });
   });
 
-  it("is lost if a power loss takes it and another coordinator claims its number", async () => {
+  it("is lost if a power loss removes the segment and a rival coordinator claims the number", async () => {
     await put(claim("own"));
     store.loseSegment(1);
     store.create(1);
@@ -140,7 +140,7 @@ describe("a segment", () => {
     await expect(put(chunk("a"))).rejects.toMatchObject({ by: "loss" });
   });
 
-  it("is damaged if it lost its end", async () => {
+  it("is damaged if the end is lost", async () => {
     await put(claim("own"));
     await put(chunk("a"));
     store.loseTail(1, 1);

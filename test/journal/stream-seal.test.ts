@@ -55,7 +55,7 @@ describe("a seal that the server acknowledges and never returns", () => {
   });
 });
 
-it("a segment that lost its end and its seal is known as short at once where one server keeps it", async () => {
+it("a segment without end and seal is known as short at once on a single server", async () => {
   const { world, journal } = await StreamWorld.withSegment();
   const segment = journal.segment(1);
   await fill(segment, 5);

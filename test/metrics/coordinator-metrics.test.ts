@@ -102,7 +102,7 @@ describe("a leader", () => {
     expect(value("waggle_resource_alpha", gpu)).toBeGreaterThan(0);
   });
 
-  it("shows which kind goes to one agent too often", async () => {
+  it("shows a kind concentrated on one agent", async () => {
     await live(measured);
     const of = { kind: "hogged" };
     expect(value("waggle_concentration_share", of)).toBeGreaterThan(0.9);

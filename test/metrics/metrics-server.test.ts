@@ -67,7 +67,7 @@ describe("the server", () => {
     await expect(fetch(url)).rejects.toThrow();
   });
 
-  it("says that other machines may read", async () => {
+  it("warns of readers on other machines", async () => {
     server = await serveMetrics({ host: "0.0.0.0", port: 0 }, () => "");
     expect(server.isPublic).toBe(true);
   });
@@ -77,7 +77,7 @@ describe("an address that cannot be served is refused", () => {
   let other: Server | undefined;
   afterEach(() => other?.close());
 
-  it("when another process listens there", async () => {
+  it("when a process listens on the port", async () => {
     other = createServer();
     await new Promise<void>((resolve) => other?.listen(0, "127.0.0.1", resolve));
     const { port } = other.address() as { port: number };
@@ -88,7 +88,7 @@ describe("an address that cannot be served is refused", () => {
     await expect(refused).rejects.toBeInstanceOf(InvalidConfigError);
   });
 
-  it("when it is of another machine", async () => {
+  it("when the address is of a different machine", async () => {
     const refused = serveMetrics({ host: "192.0.2.1", port: 9464 }, () => "");
     await expect(refused).rejects.toThrow("192.0.2.1:9464 is no address of this machine");
   });

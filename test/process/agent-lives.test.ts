@@ -126,7 +126,7 @@ describe.skipIf(server === undefined)("an agent that is killed and started again
   });
 });
 
-describe.skipIf(server === undefined)("a task that kills its agents", () => {
+describe.skipIf(server === undefined)("a task that kills agents", () => {
   it("is dead-lettered after its attempts, with no agent more lost than that, and others' tasks go on", async () => {
     const command = 'read what; if [ "$what" = poison ]; then kill -9 $(ps -o ppid= -p $PPID); fi; echo done';
     const agents = await Promise.all([
@@ -157,7 +157,7 @@ describe.skipIf(server === undefined)("a task that kills its agents", () => {
 });
 
 describe.skipIf(server === undefined)("an agent that is stopped for longer than H, and goes on", () => {
-  it("has lost what it ran, ends it when it wakes, and joins again by itself", async () => {
+  it("has lost the running attempts, ends the handlers on waking, and joins again alone", async () => {
     const pids = join(workplace.folder, "pids");
     const command = `echo $WAGGLE_ATTEMPT $$ >> ${pids}; if [ $WAGGLE_ATTEMPT = 1 ]; then exec sleep 300; fi; echo done`;
     const stopped = await startCommand("a1", command);

@@ -84,7 +84,7 @@ describe.skipIf(binary === undefined)("two equal agents", () => {
     expect(share).toBeGreaterThanOrEqual(0.25);
   });
 
-  it("share the next 300 tasks when one joins beside the other, one task after the other", async () => {
+  it("share the next 300 sequential tasks when a second agent joins the first", async () => {
     await startAgent("veteran");
     await runInTurn(BEFORE);
     await startAgent("joiner");

@@ -44,7 +44,7 @@ describe("a coordinator on the development broker", () => {
     await expect(fetch(url)).rejects.toThrow();
   });
 
-  it("is refused a port that another coordinator serves, before it starts anything", async () => {
+  it("is refused a port of a running coordinator, before any start", async () => {
     const address = new URL(await urlOf(leader)).host;
     const { code, stderr, stdout } = await workplace.run("up", "--metrics", address);
     expect(stderr).toMatch(

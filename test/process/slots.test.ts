@@ -90,7 +90,7 @@ describe.each(brokers)("slots on $name", ({ binary }) => {
     expect(await replayHoldings()).toEqual({ most: 2, left: 1, grants: 23 });
   });
 
-  it("come back within H from a holder that is killed, and the next one has it", async () => {
+  it("come back within H from a killed holder, and go to the next waiter", async () => {
     await setSlots(1);
     const victim = startHolder(0, 0);
     await victim.says("has");

@@ -72,14 +72,14 @@ describe("a message that does not parse", () => {
     [{ kind: "count", encoding: "hex" }, "encoding: must be base64, not 'hex'"],
     [{}, "kind: is missing"],
     [[], "the message: must be an object, not a list of 0"],
-  ])("says what it must be and what it was: %#", (task, message) => {
+  ])("names the required and the actual type: %#", (task, message) => {
     expect(check(task, taskInputSchema)).toMatchObject({ ok: false, message });
   });
 
   it.each([
     [{ mode: "warn" }, "budget.mode: must be one of wait, reject, alert, downgrade, not 'warn'"],
     [[], "budget: must be an object, not a list of 0"],
-  ])("says which values there are: %#", (budget, message) => {
+  ])("names the allowed values: %#", (budget, message) => {
     expect(check({ budget }, projectPatchSchema)).toMatchObject({ ok: false, message });
   });
 

@@ -40,7 +40,7 @@ describe("no room for a task", () => {
       /^tasks that have not ended ask for 1,500 different sets of labels.*beyond 1,000: try again/,
     ],
     ["too-many-projects", /^1,500 projects have tasks.*acme has none: try again/],
-  ])("%s names who, how many there are and how many there may be", (reason, message) => {
+  ])("%s names the owner, the number and the maximum", (reason, message) => {
     expect(messageOf({ reason })).toMatch(message);
   });
 
@@ -49,7 +49,7 @@ describe("no room for a task", () => {
       expect(messageOf({ reason })).toContain("(queued, not due yet, or to be tried again)");
   });
 
-  it("of a project names the flag that allows more, unless it has the most there may be", () => {
+  it("of a project names the flag for a higher bound, unless the bound is the maximum", () => {
     const reason = "project-queue-full";
     expect(messageOf({ reason })).toContain("`waggle project set acme --queue-max N`");
     expect(messageOf({ reason, max: limits.queuedTasksPerProjectMax })).not.toContain("--queue-max");

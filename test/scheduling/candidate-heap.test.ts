@@ -80,7 +80,7 @@ describe("the candidates' heap", () => {
     );
   });
 
-  it("refuses to remove a candidate that it does not hold", () => {
+  it("refuses to remove an unknown candidate", () => {
     const swarm = new SwarmFixture();
     const candidate = aCandidate(swarm.join("a"));
     expect(() => new CandidateHeap([]).remove(candidate)).toThrow(/of this heap/);

@@ -37,7 +37,7 @@ describe("ConcentrationWatch", () => {
     });
   });
 
-  it("alerts for one of two agents above 0.95, not at it", () => {
+  it("alerts for one of two agents above 0.95, not at 0.95", () => {
     expect(watched(950, 2).alert()).toBeUndefined();
     expect(watched(951, 2).alert()).toMatchObject({ share: 0.951, threshold: 0.95 });
   });
@@ -62,7 +62,7 @@ describe("ConcentrationWatch", () => {
     expect(watch.soleAgent()).toBeUndefined();
   });
 
-  it("ends its alert when the other agents have left", () => {
+  it("ends the alert when all other agents have left", () => {
     const watch = watched(enough);
     for (let n = 1; n < fewest; n += 1) watch.assigned(agentId("top"), 1);
     expect(watch.alert()).toMatchObject({ agent: "top" });

@@ -122,7 +122,7 @@ describe("eligibility", () => {
       expect(standing(swarm, "a", failedByA)).toBe("failed-this-task");
     });
 
-    it("admits it when no other agent is there, or all failed the task", () => {
+    it("admits the agent if no other agent is there, or all failed the task", () => {
       const swarm = tried();
       expect(standing(swarm, "a", failedByA)).toBe("feasible");
       swarm.join("elsewhere", { kinds: ["other"] });
@@ -135,7 +135,7 @@ describe("eligibility", () => {
       expect(standing(swarm, "a", failedByA)).toBe("feasible");
     });
 
-    it("admits it when the only others are suspended: one failure of a good agent must not make the task wait for a bad one", () => {
+    it("admits the agent if all other agents are suspended: a single failure of a good agent must not make the task wait for a bad agent", () => {
       const swarm = tried();
       swarm.join("b");
       swarm.suspend("b", { until: swarm.at + 1000 });
@@ -160,7 +160,7 @@ describe("eligibility", () => {
       return swarm;
     }
 
-    it("excludes it from that kind alone until its back-off has ended", () => {
+    it("excludes the agent from the kind alone until the back-off has ended", () => {
       const swarm = suspended();
       expect(standing(swarm, "a")).toBe("suspended");
       expect(standing(swarm, "a", { ...aDemand(), kind: kind("other") })).toBe("feasible");

@@ -108,7 +108,7 @@ describe("obstacles", () => {
     });
   });
 
-  it("no agent is of the cheaper type that a budget imposes: names other types, and agents that are away", () => {
+  it("no agent is of the cheaper type of a budget: names other types, and offline agents", () => {
     const swarm = new Explained();
     const role = "editor";
     swarm.turn(
@@ -162,7 +162,7 @@ describe("obstacles", () => {
     expect(swarm.why("t2")).toEqual(["all-full"]);
   });
 
-  it("no agent has the labels it needs: names what the closest lack, near misses, and agents that are away", () => {
+  it("no agent has the needed labels: names missing labels, near misses, and offline agents", () => {
     const swarm = new Explained();
     swarm.turn(
       join("a1", { labels: { gpu: "h100", region: "eu" } }),
@@ -194,7 +194,7 @@ describe("obstacles", () => {
     ]);
   });
 
-  it("all agents are away, and none has the labels it needs: to start one of them again does not help", () => {
+  it("all agents are offline, and none has the needed labels: a restart does not help", () => {
     const swarm = new Explained();
     const role = "editor";
     swarm.turn(

@@ -102,7 +102,7 @@ describe("the budgets' gate", () => {
     expect(verdictOn(1)).toMatchObject({ kind: "runs", runsAs: "cheap" });
   });
 
-  it("estimates a downgraded task as its cheaper kind, and checks the other budget with that estimate", () => {
+  it("estimates a downgraded task as the cheaper kind, and checks the other budget with the same estimate", () => {
     swarm.setBudget({ tokens: 500, mode: "downgrade" });
     swarm.setPolicy({ tokensDefault: 900, budget: { tokens: 1_500, windowMs: 60_000, mode: "wait" } });
     swarm.setKind("k", { cheaper: kind("cheap") });

@@ -115,7 +115,7 @@ describe("latencies that vary", () => {
     },
   );
 
-  it.each(Object.entries(distributions))("give an agent that joins its share: %s", (name, draw) => {
+  it.each(Object.entries(distributions))("give a joining agent a fair share: %s", (name, draw) => {
     const parts = seeds.map((seed) => {
       const random = new SeededRandom(`${name} ${seed}`);
       return doneByJoiner(300, () => draw(random)) / 300;

@@ -62,7 +62,7 @@ describe("a task with needs", () => {
     expect(pairsOf(swarm.plan(undefined, new Planner(swarm.state)))).toEqual(["t2→a1"]);
   });
 
-  it("is tried again at an agent that failed it, where no other agent has the labels", () => {
+  it("is tried again at an agent with a failure, if no other agent has the labels", () => {
     const swarm = new SwarmFixture();
     swarm.join("a1", { labels: { gpu: "a100" } });
     swarm.join("a2");

@@ -51,7 +51,7 @@ describe("a round", () => {
   });
 
   it.each([undefined, 100_000])(
-    "finds what a free agent may have behind more that it has failed than are looked at, budget: %s",
+    "finds a task for a free agent behind more failed tasks than the planner looks at, budget: %s",
     (tokens) => {
       const swarm = aSwarm("a1");
       swarm.join("a2");
@@ -103,7 +103,7 @@ describe("a round", () => {
     ]);
   });
 
-  it("gives a kind's work to an agent that succeeds at that kind, not at other kinds", () => {
+  it("gives a kind's work to an agent with successes at the kind, not at other kinds", () => {
     const swarm = aSwarm();
     for (const id of ["x", "y"]) swarm.join(id, { kinds: ["k", "l"], maxConcurrent: 2 });
     swarm.teach("x", { successes: 30 });

@@ -64,7 +64,7 @@ describe("SlidingWindow", () => {
     expect(new SlidingWindow({ windowMs, maxTokens: 0 }).freeAt(0)).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it("treats a clock that went back as one that stood still", () => {
+  it("treats a clock set back like a stopped clock", () => {
     const window = new SlidingWindow({ windowMs, maxTokens: 10 });
     window.record(3, 100_000);
     window.record(4, 10_000);

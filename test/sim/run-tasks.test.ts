@@ -63,7 +63,7 @@ describe.each(dispatchers)("under %s", (_, dispatcherOf) => {
     ]);
   });
 
-  it("a place that is freed at an instant serves what arrives at that instant", () => {
+  it("capacity freed at an instant serves a task that arrives at the same instant", () => {
     const load = workload({ tasks: tasks([0, "u"], [0, "u"], [10, "u"]) });
     const log = runTasks(load, dispatcherOf(load));
     expect(log.tasks.map(({ startedAt, endedAt }) => [startedAt, endedAt])).toEqual([
@@ -95,7 +95,7 @@ describe.each(dispatchers)("under %s", (_, dispatcherOf) => {
   });
 });
 
-it("an agent that dies takes its attempts with it, and they run elsewhere", () => {
+it("the attempts of a dying agent end with the agent, and run elsewhere", () => {
   const load = workload({
     tasks: tasks([0, "u"], [0, "u"]),
     attemptsMax: 2,
@@ -197,7 +197,7 @@ describe("service while contended", () => {
     expect(contendedJain(runTasks(load, new LateBinding(binding(load))))).toBe(1);
   });
 
-  it("is 1/n where one of n gets all of it", () => {
+  it("is 1/n if one of n gets all service", () => {
     const load = {
       ...one,
       untilMs: 45,

@@ -45,7 +45,7 @@ describe("needs", () => {
     expect(new Set(texts.map((each) => needsText(needsOf(each) ?? {}))).size).toBe(texts.length);
   });
 
-  it("give the flags of an agent that meets them", () => {
+  it("give the flags of an agent with the needed labels", () => {
     expect(labelFlags(needs)).toBe("--label gpu=a100 --label region=eu");
     expect(labelFlags({ note: ["two words"] })).toBe("--label 'note=two words'");
   });

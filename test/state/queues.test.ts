@@ -81,7 +81,7 @@ describe("queues", () => {
     expect(userIn(swarm, "k", "p", "u").partitions).toHaveLength(1);
   });
 
-  it("count a member's wait from its entry or its last grant there, whichever is later", () => {
+  it("count a member's wait from the entry or the last grant, whichever is later", () => {
     const swarm = new SwarmFixture();
     swarm.join("a", { kinds: ["k", "l"], maxConcurrent: 9 });
     swarm.submit("k1");

@@ -24,7 +24,7 @@ function reported(act: (reporter: SkippedSuitesReporter) => void): string {
   return written;
 }
 
-test("names what suites said they skipped, once each, under what to install", () => {
+test("names skipped suites once each, under the missing installation", () => {
   const written = reported((reporter) => {
     reporter.onUserConsoleLog(aLog("journal: no server: install it; skipped\nsomething else\n"));
     reporter.onUserConsoleLog(

@@ -34,7 +34,7 @@ describe("server addresses", () => {
     "nats://ann:hunter2@",
     "nats://ann:hunter2@a:port",
     "nats://ann:hunter2%@a",
-  ])("refuses %j, naming where it came from and nothing of it", (text) => {
+  ])("refuses %j, naming the source and nothing of the value", (text) => {
     const parse = () => parseServerUrls(text, "NATS_URL");
     expect(parse).toThrow(InvalidConfigError);
     expect(parse).toThrow(/NATS_URL/);

@@ -193,7 +193,7 @@ export function conformance(
       if (afterBreak === "cut off later") expect([cutOff, all]).toContainEqual(used);
     });
 
-    it("abandoned: a stream that nobody reads goes on to its end, and reports its tokens", async () => {
+    it("abandoned: a stream without a reader continues to the end and reports the tokens", async () => {
       await client.abandon();
       await expect.poll(() => provider.calls, soon).toBe(1);
       expect(await reports()).toEqual([all]);

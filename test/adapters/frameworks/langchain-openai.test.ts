@@ -120,7 +120,7 @@ conformance(
       expect(await bench.reports()).toEqual([refusedOnce, all]);
     });
 
-    it("an agent whose model is named by text holds slots, and aborts a call that lost its slot", async () => {
+    it("an agent with a model named by text holds slots, and aborts a call without a slot", async () => {
       const model = await namedModel();
       const agent = createAgent({ model, tools: [], middleware: [holding()] });
       expect((await agent.invoke(asked)).messages.at(-1)?.text).toBe(wholeText);

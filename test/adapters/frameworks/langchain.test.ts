@@ -144,7 +144,7 @@ conformance(
       expect(await bench.reports()).toEqual([undefined]);
     });
 
-    it("an agent whose call loses its slot aborts the model", async () => {
+    it("an agent aborts the model when a call loses the slot", async () => {
       const options = { resource: bench.resource, idleTimeoutMs: limits.slotIdleMsMin };
       const middleware = [createMiddleware(swarmMiddleware(bench.swarm, options))];
       const model = new FakeChatModel(bench.provider);

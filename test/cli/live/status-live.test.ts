@@ -101,7 +101,7 @@ describe("keys", () => {
     expect(pressed(modelAfter(["return"], typed), keyOf("q"), 10)).toBe("quit");
   });
 
-  it("choose a table by its number, and no table that there is not", () => {
+  it("choose a table by number, and ignore a number without a table", () => {
     expect(tableOf(modelAfter(["3"])).name).toBe("users");
     expect(modelAfter(["9"])).toEqual(modelAfter([]));
     expect(tableOf(modelAfter(["left"])).name).toBe("budgets");

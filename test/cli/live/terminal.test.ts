@@ -114,7 +114,7 @@ describe.runIf(hasProgram("tmux", suite))(suite, () => {
     await shown.shows(/^as before$/m);
   }
 
-  it("shows at 60 columns who is there and what waits, and quits with q", async () => {
+  it("shows agents and waiting tasks at 60 columns, and quits with q", async () => {
     const shown = await opened();
     await shown.shows(/agents +3 agents online/);
     await shown.shows(/nobody-serves-it/);

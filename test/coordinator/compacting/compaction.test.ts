@@ -154,7 +154,7 @@ describe("a segment that could not be made", () => {
     expect(new Set(numbers).size).toBe(3);
   });
 
-  it("leaves nothing behind but a claim above it, so that no rival takes its number", async () => {
+  it("leaves nothing behind but a higher claim, so no rival takes the number", async () => {
     const log = await MemoryLedLog.start();
     const here = baseMakerHere(log);
     const maker = aMaker((order, signal) => here.make({ ...order, bytesMax: 1_000_000 }, signal));
@@ -169,7 +169,7 @@ describe("a segment that could not be made", () => {
     expect(compacted.segments).toEqual([1, 5]);
   });
 
-  it("stays where another session claimed it", async () => {
+  it("stays if a rival session claimed the segment", async () => {
     const log = await MemoryLedLog.start();
     const here = baseMakerHere(log);
     const maker = aMaker((order, signal) => {

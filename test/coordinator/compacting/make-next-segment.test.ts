@@ -181,7 +181,7 @@ describe("no segment is made", () => {
     expect(await formOf(log, 2)).toBe("claim");
   });
 
-  it("where a coordinator that takes the lead sealed it meanwhile", async () => {
+  it("if a coordinator that takes the lead sealed the segment meanwhile", async () => {
     const log = await MemoryLedLog.start();
     const rival = new MemoryJournal(log.store, {
       onRequest: (request) => {

@@ -144,7 +144,7 @@ describe("the audit is kept", () => {
     expect(next.segments).toEqual([5, 6, 7, 8]);
   });
 
-  it("no longer than there is room for it", async () => {
+  it("no longer than there is room", async () => {
     const compacted = await aLog(6, { retention: everything });
     const { store } = compacted.log;
     store.bytesMax = Math.ceil(store.usage.bytes / limits.journalFullShare) + 1_000;
@@ -155,7 +155,7 @@ describe("the audit is kept", () => {
     await compacted.log.expectWhole();
   });
 
-  it("not for its own sake while the journal is short of room: the newest base and one segment before it stay", async () => {
+  it("not for retention alone while the journal is short of room: the newest base and the previous segment stay", async () => {
     const maker = aMaker(() => Promise.reject(new UnreachableError("no base is made here")));
     const compacted = await aLog(3, { retention: everything, maker });
     const { log } = compacted;
@@ -247,7 +247,7 @@ describe("the remaining log", () => {
 });
 
 describe("a segment that was never opened", () => {
-  it("goes once a live one stands above it", async () => {
+  it("goes once a live segment has a higher number", async () => {
     const log = await MemoryLedLog.start();
     await log.submit(5);
     await log.make(2); // the leader did not enter the segment
@@ -261,7 +261,7 @@ describe("a segment that was never opened", () => {
     await log.expectWhole();
   });
 
-  it("is sealed before, so that a claimant that wakes cannot open it then", async () => {
+  it("is sealed before the removal, so a waking claimant cannot open the segment", async () => {
     const outcomes: string[] = [];
     const wakes = (log: MemoryLedLog) => {
       const bytes = encodeRecord({ kind: "claim", segment: 2, session: "session-2", attempt: "attempt-1" });
@@ -287,7 +287,7 @@ describe("a segment that was never opened", () => {
     expect(compacted.segments).toEqual([1, 3]);
   });
 
-  it("is not taken for one while a server that takes over does not show the record that opens it", async () => {
+  it("is not assumed while a server after a takeover does not show the opened record", async () => {
     const compacted = await aLog(3, { retention: everything });
     const { store } = compacted.log;
     const shown = store.opened.bind(store);

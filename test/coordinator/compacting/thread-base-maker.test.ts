@@ -61,7 +61,7 @@ describe("a segment made in a thread, of files", () => {
   );
 
   it(
-    "that cannot be made is an error with its code and of its class",
+    "that fails is an error with the original code and class",
     async () => {
       const { log, maker } = await aLog();
       await log.submit(3);
@@ -75,7 +75,7 @@ describe("a segment made in a thread, of files", () => {
   );
 
   it(
-    "that another session claimed is an error that says so",
+    "with a claim of a different session is an error with the claimant",
     async () => {
       const { log, maker } = await aLog();
       await log.journal.create(2);

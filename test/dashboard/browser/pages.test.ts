@@ -175,7 +175,7 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await context.close();
   });
 
-  it("submits a task, says why it waits, cancels it and retries it", async () => {
+  it("submits a task, explains the wait, cancels and retries the task", async () => {
     const { page, context, complaints } = await opened("/tasks");
     await page.getByRole("button", { name: "New task" }).click();
     await page.getByRole("button", { name: "Submit", exact: true }).click();
@@ -335,7 +335,7 @@ describe.skipIf(server === undefined || chromiumPath === undefined)("the dashboa
     await context.close();
   });
 
-  it("without an operator shows what each change would do, and the option that permits it", async () => {
+  it("without an operator shows the effect of each change, and the option to permit changes", async () => {
     const { workplace, swarm } = lively;
     const { url } = JSON.parse(await readFile(join(workplace.dataFolder, "broker.json"), "utf8"));
     const login = ["--nats", url, "--nkey", join(workplace.dataFolder, "user.nk")];

@@ -43,7 +43,7 @@ describe("RateLimitWindow", () => {
     expect(aWindow({ maxTokens: 0 }).isExceeded(start)).toBe(true);
   });
 
-  it("expires only after its length, not with it", () => {
+  it("expires only after the length, not at the length", () => {
     const window = aWindow({ currentTokens: 100 });
     expect(window.isExceeded(start + 60)).toBe(true);
     expect(window.isExceeded(start + 60.001)).toBe(false);

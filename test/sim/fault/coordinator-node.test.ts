@@ -74,7 +74,7 @@ it("a leader counts as holding the whole journal, even a deposed leader that doe
 it.each([
   ["is not found after a new term began", false, []],
   ["is found without a new term", true, ["leaders-lead-on"]],
-])("a leader that ends its term %s", async (_, isBlind, findings) => {
+])("a leader that ends the term %s", async (_, isBlind, findings) => {
   setUp({ isBlind });
   const deposed = await elect();
   await depose(deposed);
@@ -103,7 +103,7 @@ it("a leader unreachable for long may end its term", async () => {
   expect(habitat.occurrences.counts()).toMatchObject({ "isolated-leader-stepped-down": 1 });
 });
 
-it("a leader that ends its term after a short break, with its segment unsealed, is found", async () => {
+it("a leader that ends the term after a short break, with an unsealed segment, is found", async () => {
   setUp({ isBlind: true });
   const leader = await elect();
   await disconnect(leader, 2_000);

@@ -103,7 +103,7 @@ it("an attempt closed at its time-out may still run, however late it began", asy
 it.each([
   [1.02 * limitMs + 990, []],
   [1.02 * limitMs + 1_010, ["one-handler-a-task"]],
-])("…until its agent's clock ends it, however slow: %d ms after its begin", async (ms, found) => {
+])("…until the agent's clock ends the handler, however slow: %d ms after the begin", async (ms, found) => {
   watch.limitReached({ task, attempt: 1, by: "timed-out", timeoutMs: limitMs, ...closedBy });
   expect(await beginAgain(ms)).toEqual(found);
 });

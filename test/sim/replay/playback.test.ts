@@ -83,7 +83,7 @@ describe("under the same rules", () => {
     expect(replayed.tasks).toMatchObject({ submitted: 24, completed: 24 });
   });
 
-  it("keeps outcomes and tokens: one failure, and its retry", () => {
+  it("keeps outcomes and tokens: a failure and the retry", () => {
     const replayed = figuresUnder(flood, {});
     expect(replayed).toMatchObject({ attempts: 26, tokens: 24 * 10 + 2 * 3, cost: 26 });
   });
