@@ -181,7 +181,7 @@ export class ForbiddenError extends UnreachableError {
   override readonly code = "WAGGLE_FORBIDDEN";
 }
 
-/** The server refuses the credentials, which it accepted before: they were revoked, or have expired. */
+/** The server refuses formerly accepted credentials: they were revoked, or have expired. */
 export class UnauthorizedError extends WaggleError {
   constructor(message: string, options: WaggleErrorOptions = {}) {
     super("WAGGLE_UNAUTHORIZED", message, options);

@@ -340,8 +340,8 @@ class CommandRun {
     if (this.#isBeyondUs) return;
     this.#isBeyondUs = true;
     this.#context.logger.warn(
-      `processes left by the command (process group ${group}) run as another user, so this process cannot end them: ` +
-        "they go on",
+      `processes left by the command (process group ${group}) run as a different user; this process cannot end them, ` +
+        "and they continue",
     );
   }
 }

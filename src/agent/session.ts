@@ -153,7 +153,7 @@ export class AgentSession implements SessionLink {
     const { clock, random } = deps;
     this.#horizon = new Horizon(clock);
     this.#horizon.onLoss(({ message, known, found }) =>
-      deps.log.error({ known, found }, `${message} Results that this agent reported may be lost.`),
+      deps.log.error({ known, found }, `${message} Reported results may be lost.`),
     );
     this.#leader = new LeaderClient(
       deps.transport,
@@ -736,7 +736,7 @@ export class AgentSession implements SessionLink {
   #logUnheard(): void {
     this.#deps.log.warn(
       {},
-      "no leader acknowledged that the agent left: it counts as lost until it joins again",
+      "no leader acknowledged the agent's departure: the agent counts as lost until the next join",
     );
   }
 

@@ -82,7 +82,7 @@ export class StandIn {
     thread.once("error", (error) =>
       this.#log.error(
         { why: messageOf(error) },
-        "the thread that keeps leases has ended: a handler that blocks this process now loses its leases",
+        "the thread that renews leases has ended: a blocking handler now loses its leases",
       ),
     );
     return thread;

@@ -141,7 +141,7 @@ const departures = {
   left: "left",
   lapsed: "was silent too long and counts as lost",
   fenced: "was replaced by a later start of the same id",
-  forbidden: "lost its session: the grant of its group no longer permits it",
+  forbidden: "lost its session: the group's grant no longer permits the agent",
 } as const;
 
 /** ` as skim, by type haiku only`. */

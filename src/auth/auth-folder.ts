@@ -95,6 +95,6 @@ export function readSecret(file: string): string | undefined {
     return readFileSync(file, "utf8");
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new InvalidConfigError(`cannot read ${file}: only the user that made it may read it`, { cause });
+    throw new InvalidConfigError(`cannot read ${file}: only its owner may read it`, { cause });
   }
 }

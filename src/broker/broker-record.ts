@@ -64,7 +64,7 @@ function readIfThere(file: string): string | undefined {
     return readFileSync(file, "utf8");
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new BrokerError(`cannot read ${file}: only the user that started the broker may read it`, {
+    throw new BrokerError(`cannot read ${file}: only the broker's user may read the file`, {
       cause,
     });
   }

@@ -113,16 +113,16 @@ function checkOwner(path: string, { uid }: Stats): void {
   const own = process.getuid?.();
   if (own === undefined || uid === own) return; // Windows has no user ids
   throw new BrokerError(
-    `${path} belongs to another user (id ${uid}, this user's is ${own}), who could lead this command to a different ` +
-      "swarm: name a folder of your own with --data-folder",
+    `${path} belongs to another user (id ${uid}, this user's is ${own}), who could redirect this command to a ` +
+      "different swarm: name a folder of your own with --data-folder",
   );
 }
 
 function checkMode(path: string, { mode }: Stats): void {
   if (process.getuid === undefined || (mode & WRITABLE_BY_OTHERS) === 0) return;
   throw new BrokerError(
-    `other users may write to ${path} (mode ${(mode & 0o777).toString(8)}), and could lead this command to a ` +
-      `different swarm: look at its files, then run \`chmod go-w ${path}\``,
+    `other users may write to ${path} (mode ${(mode & 0o777).toString(8)}), and could redirect this command to ` +
+      `a different swarm: look at the files, then run \`chmod go-w ${path}\``,
   );
 }
 

@@ -109,7 +109,7 @@ async function chooseProgram(
   if (wanted === undefined) return { program: { kind: "development" }, remark };
   throw new BrokerError(
     kind === undefined
-      ? `the journal of ${folder.path} is in JetStream, and ${remark}: install it, or use another data folder`
+      ? `the journal of ${folder.path} is in JetStream, and ${remark}: install it, or use a different data folder`
       : `${remark}: install it`,
   );
 }

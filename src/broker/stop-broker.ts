@@ -37,7 +37,7 @@ export async function stopBroker(dataFolder: string): Promise<StoppedBroker> {
     }
     throw new BrokerError(
       `the broker at ${record.url} answers, but process ${record.pid} is a different process: find the process that listens ` +
-        "there and end it",
+        "at that address, and end it",
     );
   } finally {
     lock.release();

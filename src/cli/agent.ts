@@ -64,7 +64,7 @@ export function agentCommand(program: Program): Command {
       variableList,
     )
     .option("--http <url>", "URL that receives each attempt as an HTTP POST")
-    .option("--http-url-file <file>", "file with that URL, for a URL that holds a key")
+    .option("--http-url-file <file>", "file with the URL, for a URL with a key")
     .option("--http-header-file <file>", "file with headers of each request, one `Name: value` per line")
     .option("--mcp <command>", "command of an MCP server, through sh -c: runs once for all attempts")
     .option("--tool <name>", "tool of the MCP server that runs each attempt. Required with --mcp")
@@ -83,7 +83,7 @@ export function agentCommand(program: Program): Command {
       "attempts assigned in advance, beyond --max-concurrent, so that the next starts at once; default 0",
       wholeNumber(0, limits.maxConcurrentMax),
     )
-    .option("--role <role>", "also run tasks that ask for this role", plainName)
+    .option("--role <role>", "also run tasks with this role", plainName)
     .option(
       "--type <type>",
       "type of the agent, for rates and cheaper types: claude-sonnet, gpu-a100",
@@ -103,7 +103,7 @@ export function agentCommand(program: Program): Command {
     )
     .option(
       "--label <name=value>",
-      "label that tasks may need (`submit --need`), and that status shows; may be repeated",
+      "label for tasks with needs (`submit --need`), shown in status; may be repeated",
       labelMap,
     )
     .option(

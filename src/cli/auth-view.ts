@@ -142,7 +142,7 @@ export function printCredentials(
       stateOf(credential, now) + expiryText(credential),
       day(credential.issuedAt),
     ],
-    empty: "there are no credentials: `waggle auth add` makes one",
+    empty: "no credentials yet: `waggle auth add` makes the first",
     omitted: 0,
   });
 }

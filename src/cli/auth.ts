@@ -35,8 +35,8 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 export function authCommand(program: Program): Command {
   return new Command("auth")
     .description(
-      "Makes credentials that reach nothing but their own traffic, and the configuration of a nats-server with " +
-        "TLS that enforces them. All keys are in the folder `auth` of the data folder, which only this user can read.",
+      "Makes credentials, each limited to its own traffic, and a nats-server configuration with TLS to enforce " +
+        "the limits. All keys are in the folder `auth` of the data folder, which only this user can read.",
     )
     .addCommand(initCommand(program))
     .addCommand(addCommand(program))
@@ -74,7 +74,7 @@ function initCommand(program: Program): Command {
     .summary("make the keys, certificates and configuration of a server, with an account for the swarm")
     .description(
       "Makes a certificate authority, a server's certificate, a system account and an account for the swarm of " +
-        "--swarm, and the credentials `coordinator` and `operator`. Run it again with another --swarm to add an account.",
+        "--swarm, and the credentials `coordinator` and `operator`. Run the command again with a different --swarm to add an account.",
     )
     .addOption(
       new Option(
@@ -157,7 +157,7 @@ function addCommand(program: Program): Command {
     )
     .option(
       "--projects <projects>",
-      "of agents: the only projects whose tasks they run, separated by commas. Default: any",
+      "of agents: the only projects to run tasks of, separated by commas. Default: any",
       (text: string) => text.split(",").map(subjectToken),
     )
     .option(
@@ -314,7 +314,7 @@ function listCommand(program: Program): Command {
 
 function showCommand(program: Program): Command {
   return new Command("show")
-    .summary("show a credential, with all that it may reach")
+    .summary("show a credential and the subjects it may reach")
     .argument("<name>", "name of the credential", subjectToken)
     .addHelpText("after", "\nExamples:\n  $ waggle auth show gpu")
     .action((name: string, _: unknown, command: Command) =>
@@ -371,7 +371,7 @@ async function revoke(context: VerbContext, name: string): Promise<ExitCode> {
     { ...credentialRecord(credential, systemClock.now()), reload, notified: notified?.ok },
     () =>
       reload === "reloaded"
-        ? `${name} is revoked: the server has disconnected its holder, and refuses it from now on`
+        ? `${name} is revoked: the server has disconnected the holder, and refuses the credential from now on`
         : `${name} is revoked in ${folder.serverConfig}: a server that uses the file elsewhere refuses it after a reload`,
   );
   if (notified?.ok && credential.role === "agent")

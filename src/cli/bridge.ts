@@ -35,7 +35,7 @@ export function bridgeCommand(program: Program): Command {
     )
     .option(
       "--agent <names>",
-      "only agents of these harnesses, such as claude-code, separated by commas",
+      "only agents of the named harnesses, such as claude-code, separated by commas",
       nameList,
     )
     .option("--owner <names>", "only agents of these owners, separated by commas", nameList)

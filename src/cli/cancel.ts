@@ -22,7 +22,7 @@ export function cancelCommand(program: Program): Command {
 }
 
 const examples = `
-Prints each task with its state: cancelled, or how it ended before.
+Prints each task with its state: cancelled, or the earlier end.
 
 Examples:
   $ waggle cancel t1

@@ -177,7 +177,7 @@ function print(
   );
   if (!isLoopback(host))
     output.note(
-      `beware: other machines reach this page without encryption. Whoever has the URL may ${mayChange ? "watch and change the swarm; --read-only refuses changes" : "watch the swarm"}`,
+      `beware: other machines reach the page without encryption. Whoever has the URL may ${mayChange ? "watch and change the swarm; --read-only refuses changes" : "watch the swarm"}`,
     );
 }
 

@@ -12,7 +12,7 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 export function downCommand(program: Program): Command {
   return new Command("down")
     .description(
-      "Stops the broker that `waggle up` or the demo started for this data folder. The journal stays. Coordinators and " +
+      "Stops the data folder's broker, started by `waggle up` or the demo. The journal stays. Coordinators and " +
         "agents are not stopped: they wait for the broker to come back; end them with Ctrl-C.",
     )
     .addHelpText("after", "\nExamples:\n  $ waggle down\n  $ waggle down --data-folder /srv/swarm/.waggle")

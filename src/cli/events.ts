@@ -62,7 +62,7 @@ export function eventsCommand(program: Program): Command {
     )
     .option("--task <id>", "only events of this task", plainName)
     .option("--agent <id>", "only events of this agent", subjectToken)
-    .option("--kind <name>", "only events of tasks of this kind, and events that name the kind", kindName)
+    .option("--kind <name>", "only events of tasks of the kind, and events that name the kind", kindName)
     .option(
       "--attribute <name=value>",
       "only events of tasks with this attribute; may be repeated: then all must match",

@@ -39,11 +39,11 @@ interface ExplainFlags {
 export function explainCommand(program: Program): Command {
   return new Command("explain")
     .description(
-      "Shows why a task waits: the reason and what would change it, each agent with its score or the reason why " +
-        "it is not eligible, and when the task's turn comes. For a task that was assigned: the candidates and " +
-        "what decided. A receipt holds the three best candidates; --attempt and --full show every agent, by " +
-        "replaying the journal up to that assignment. With --resource: the requests that wait for slots, in the order " +
-        "of this moment, with L and its terms; with --journal, the requests that competed for a past grant.",
+      "Shows why a task waits: the reason and its remedy, each agent with its score or the reason " +
+        "against the agent, and when the task's turn comes. For an assigned task: the candidates and the " +
+        "deciding reason. A receipt holds the three best candidates; --attempt and --full show every agent, by " +
+        "replaying the journal up to that assignment. With --resource: the waiting requests for slots, in the present " +
+        "order, with L and its terms; with --journal, the requests that competed for a past grant.",
     )
     .argument("[id]", "id of the task; required without --resource")
     .option("--project <name>", "project of the task. Default: the only project that has a task of this id")
@@ -56,17 +56,13 @@ export function explainCommand(program: Program): Command {
       "--journal [source]",
       "replay from the journal itself, which needs no coordinator: a folder, a file of `waggle export`; default: the swarm's",
     )
-    .option(
-      "--resource <name>",
-      "show which requests for slots of this resource come next, and why",
-      plainName,
-    )
+    .option("--resource <name>", "show the next requests for slots of this resource, with reasons", plainName)
     .option(
       "--agent <id>",
       "with --resource: only the requests up to the last one of this agent",
       subjectToken,
     )
-    .option("--handle <handle>", "with --agent: only the requests up to this one", subjectToken)
+    .option("--handle <handle>", "with --agent: only the requests up to this handle", subjectToken)
     .option("--full", "show every agent: as of now if the task waits, else as of its last assignment")
     .addHelpText("after", examples)
     .action((id: string | undefined, flags: ExplainFlags, command: Command) =>

@@ -21,7 +21,7 @@ export function exportCommand(program: Program): Command {
   return new Command("export")
     .description(
       "Writes every record of the journal, complete and in order, as one JSON object per line. `waggle verify FILE` checks " +
-        "the file without any server. A record that cannot be read becomes a line that says so. Changes nothing, and may run " +
+        "the file without any server. An unreadable record becomes a line with the error. Changes nothing, and may run " +
         "beside coordinators.",
     )
     .argument("[journal]", "a folder of a file journal, or a data folder; default: the swarm's journal")

@@ -67,8 +67,8 @@ interface GrantFlags {
 export function grantCommand(program: Program): Command {
   return new Command("grant")
     .description(
-      "Bounds what the agents of one group (`waggle agent --group gpu`) may declare, be assigned, hold and charge, " +
-        "whatever they claim. Agents that share a credential share a group. Settings are journaled.",
+      "Bounds what agents of a group (`waggle agent --group gpu`) may declare, be assigned, hold and charge. " +
+        "Agents that share a credential share a group. Settings are journaled.",
     )
     .addCommand(setCommand(program))
     .addCommand(removeCommand(program, noun, removal))
@@ -92,20 +92,24 @@ function setCommand(program: Program): Command {
         "and slots are taken back, and the agents may join again with what is permitted.",
     )
     .addArgument(groupArgument())
-    .option("--kind <kinds>", "kinds that its agents may serve", grantNames)
-    .option("--role <roles>", "roles that its agents may have", grantNames)
-    .option("--type <types>", "types that its agents may have; each needs one then", grantNames)
-    .option("--label <labels>", "labels that its agents may have: gpu=a100, or gpu for any value", grantNames)
-    .option("--project <projects>", "projects whose tasks its agents may get", grantNames)
-    .option("--resource <resources>", "resources whose slots its agents may hold", grantNames)
+    .option("--kind <kinds>", "kinds the group's agents may serve", grantNames)
+    .option("--role <roles>", "roles the group's agents may have", grantNames)
+    .option("--type <types>", "types the group's agents may have; each needs one then", grantNames)
+    .option(
+      "--label <labels>",
+      "labels the group's agents may have: gpu=a100, or gpu for any value",
+      grantNames,
+    )
+    .option("--project <projects>", "projects the group's agents may get tasks of", grantNames)
+    .option("--resource <resources>", "resources the group's agents may hold slots of", grantNames)
     .option(
       "--max-concurrent <n>",
-      "maximum of tasks that each of its agents has at once, prefetched ones included; 0: none may join",
+      "maximum number of tasks per agent at once, prefetched tasks included; 0: none may join",
       wholeNumber(0, limits.maxConcurrentMax),
     )
     .option(
       "--tokens <n>",
-      "tokens that one attempt or one slot lease may charge; a report of more counts as this many",
+      "maximum tokens charged per attempt or slot lease; a report of more counts as this many",
       wholeNumber(0, limits.tokensPerAttemptMax),
     )
     .addHelpText("after", setExamples)

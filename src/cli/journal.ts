@@ -15,7 +15,7 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 export function journalCommand(program: Program): Command {
   return new Command("journal")
     .description(
-      "A coordinator that cannot read its journal to the end halts with exit code 7. A backup of the storage is the best " +
+      "A coordinator with an unreadable journal halts with exit code 7. A backup of the storage is the best " +
         "remedy. Without a backup, `waggle journal recover` continues from the last good batch of the journal.",
     )
     .addCommand(recoverCommand(program))
@@ -28,7 +28,7 @@ interface RecoverFlags {
 
 function recoverCommand(program: Program): Command {
   return new Command("recover")
-    .summary("report what a damaged journal holds, and continue from its last good batch")
+    .summary("report the contents of a damaged journal, and continue from the last good batch")
     .description(
       "Reads the whole journal and reports the damage, the last good batch, and what is lost. Changes nothing without " +
         "--yes. With --yes it opens the next segment of the journal with the state at the last good batch. It removes " +
@@ -43,7 +43,7 @@ function recoverCommand(program: Program): Command {
 
 const details = `
 A running coordinator may hold what the journal lost, and continues by itself: --yes is refused while one runs.
-Tasks that were submitted after the last good batch are unknown afterwards. Tasks that ended after it run once more.
+Tasks that were submitted after the last good batch are unknown afterwards. Tasks that ended after that batch run once more.
 
 Exit codes: 0 the journal can be read to its end, or was recovered; 7 the journal is damaged; 5 --yes while a coordinator runs; 3 no server can
 be reached; 2 no such journal exists.

@@ -26,7 +26,7 @@ export function noteChanged({ output }: VerbContext, changedBatches: readonly nu
   const batches = changedBatches.map(formatCount).join(", ");
   output.note(
     output.noteColors.red(
-      `this history is not as it was written: ${changedBatches.length === 1 ? "batch" : "batches"} ${batches} changed since; run \`waggle verify\``,
+      `this history was changed after it was written: ${changedBatches.length === 1 ? "batch" : "batches"} ${batches} changed since; run \`waggle verify\``,
     ),
   );
 }

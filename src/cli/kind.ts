@@ -37,8 +37,8 @@ interface KindFlags {
 export function kindCommand(program: Program): Command {
   return new Command("kind")
     .description(
-      "Importance and cheaper substitutes of kinds. Settings are journaled. They apply at once, and stay until " +
-        "they are changed.",
+      "Importance and cheaper substitutes of kinds. Settings are journaled. Settings apply at once, and stay " +
+        "until the next change.",
     )
     .addCommand(setCommand(program))
     .addCommand(listCommand(program, noun))
@@ -64,12 +64,12 @@ function setCommand(program: Program): Command {
     )
     .option(
       "--cheaper <kind>",
-      "kind as which its tasks run while a budget in mode downgrade is used up, or all its agents are on hold; none: no kind (default)",
+      "kind of the tasks while a budget in mode downgrade is used up, or all agents of the kind are on hold; none: no kind (default)",
       orNone(kindName),
     )
     .option(
       "--cheaper-type <type>",
-      "type of agents to which its tasks are restricted while such a budget is used up; none: agents of any type (default)",
+      "type of agents for the tasks while a budget in mode downgrade is used up; none: agents of any type (default)",
       orNone(plainName),
     )
     .addHelpText("after", setExamples)

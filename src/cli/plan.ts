@@ -22,8 +22,8 @@ interface PlanFlags {
 export function planCommand(program: Program): Command {
   return new Command("plan")
     .description(
-      "Reads a snapshot of projects, tasks and agents from @FILE or standard input. Prints which idle agent a " +
-        "scheduler would give which ready task. Needs no swarm and changes nothing.",
+      "Reads a snapshot of projects, tasks and agents from @FILE or standard input. Prints the assignments of " +
+        "ready tasks to idle agents by a scheduler's rules. Needs no swarm and changes nothing.",
     )
     .argument("[source]", "@FILE or - (standard input)", "-")
     .addOption(

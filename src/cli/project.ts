@@ -99,8 +99,8 @@ interface ProjectFlags extends BudgetFlags {
 export function projectCommand(program: Program): Command {
   return new Command("project")
     .description(
-      "Shares, limits and budgets of projects. Settings are journaled. They apply at once, and stay until they " +
-        "are changed.",
+      "Shares, limits and budgets of projects. Settings are journaled. Settings apply at once, and stay until " +
+        "the next change.",
     )
     .addCommand(setCommand(program))
     .addCommand(removeCommand(program, noun, removal))
@@ -142,8 +142,8 @@ function setCommand(program: Program): Command {
     .addOption(
       new Option(
         "--results <kept>",
-        "what the journal keeps of results: whole (default), or hash: SHA-256 and length, so that only a client that " +
-          "awaits the task when it ends gets the result",
+        "what the journal keeps of results: whole (default), or hash: SHA-256 and length; only clients awaiting the " +
+          "task at its end get the result",
       ).choices(resultsKept),
     )
     .option(

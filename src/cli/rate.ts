@@ -64,7 +64,7 @@ export function rateCommand(program: Program): Command {
   return new Command("rate")
     .description(
       "Limits the tokens that agents of one type (`waggle agent --type claude`) use in a window: per_minute, " +
-        "per_hour or per_day. A type may have one rate per window, and all of them apply. Settings are journaled.",
+        "per_hour or per_day. A type may have one rate per window, and all rates apply. Settings are journaled.",
     )
     .addCommand(setCommand(program))
     .addCommand(removeCommand(program, noun, removal))
@@ -82,9 +82,9 @@ Examples:
 
 function setCommand(program: Program): Command {
   return new Command("set")
-    .summary("set the rate of agents of one type in one window")
+    .summary("set the rate of an agent type in a window")
     .description(
-      "Sets one rate of a type; its rates of other windows stay. While any rate of a type is used up, its " +
+      "Sets one rate of a type; rates of other windows stay. While any rate of a type is used up, its " +
         "agents are assigned nothing.",
     )
     .addArgument(typeArgument())

@@ -34,8 +34,8 @@ const HEAD_BYTES = 64;
 
 /** For submitters and owners of `waggle auth`. */
 const oneProjectOnly =
-  "this user may ask about one project, and the journal has all (projectOnly in waggle.config.json). Use the credential " +
-  "of an auditor, or a file that `waggle export` wrote with it";
+  "this user may ask about one project, and the journal has all (projectOnly in waggle.config.json). Use an auditor's " +
+  "credential, or a file exported with an auditor's credential (`waggle export`)";
 
 /** @param target a folder or a file; undefined: the swarm's journal
  *  @throws UsageError without a journal; UnreachableError, BrokerError, JournalDamagedError, DamagedExportError */

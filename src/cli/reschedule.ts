@@ -15,8 +15,7 @@ interface RescheduleFlags extends BulkFlags {
 export function rescheduleCommand(program: Program): Command {
   const command = new Command("reschedule")
     .description(
-      "Changes the time before which waiting tasks may not start: tasks that are queued, and delayed tasks, which " +
-        "wait for their not-before or for a retry. Give ids, or filters. With filters it asks for the number of " +
+      "Changes the earliest start of waiting tasks: queued tasks, and tasks delayed until a not-before or a retry. Give ids, or filters. With filters it asks for the number of " +
         "tasks to confirm.",
     )
     .argument("[ids...]", "ids of tasks", plainNames)

@@ -89,8 +89,8 @@ const removal: Removal = {
 export function resourceCommand(program: Program): Command {
   return new Command("resource")
     .description(
-      "Resources that agents share, with a number of slots, such as an LLM quota. Settings are journaled. They " +
-        "apply at once, and stay until they are changed. show also lists the holders and the waiting requests.",
+      "Resources that agents share, with a number of slots, such as an LLM quota. Settings are journaled. Settings " +
+        "apply at once, and stay until the next change. show also lists the holders and the waiting requests.",
     )
     .addCommand(setCommand(program))
     .addCommand(removeCommand(program, noun, removal))

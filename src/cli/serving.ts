@@ -35,7 +35,7 @@ export async function openWire(
 }
 
 /** Resolves at Ctrl-C. @param closed of each connection
- *  @throws UnauthorizedError when the server refuses the credentials, which it accepted before; UnreachableError when a
+ *  @throws UnauthorizedError when the server refuses formerly accepted credentials; UnreachableError when a
  *  connection ends for another reason */
 export async function untilInterrupted(
   signal: AbortSignal,

@@ -33,7 +33,7 @@ const columnsOfWaits: readonly Column[] = [
 
 function withoutWaiters({ slots, inUse }: Pick<SlotWaits, "slots" | "inUse">): string {
   if (inUse < slots) return "no request waits: a new one gets a free slot at once";
-  return "no request waits: a new one gets the next slot that is released";
+  return "no request waits: a new request gets the next released slot";
 }
 
 export function slotWaitsText(waits: SlotWaits, asked: AskedRequest, view: View): string {
@@ -100,8 +100,8 @@ function verdict(
       : by === "starvation-limit"
         ? "it is past the starvation limit"
         : waitsFor !== undefined
-          ? `it lacks ${tokensLack(tokens, waitsFor)}, so it is skipped`
-          : "its agent does not answer, so it is skipped";
+          ? `skipped, because it lacks ${tokensLack(tokens, waitsFor)}`
+          : "skipped, because its agent does not answer";
   const agent = slotQueueText(slotLease);
   const text =
     place === 1 && by !== "unreachable" && by !== "tokens"

@@ -28,7 +28,7 @@ interface StatusFlags {
 export function statusCommand(program: Program): Command {
   return new Command("status")
     .description(
-      "Shows the swarm as its leader knows it. First a summary: agents online, tasks, why tasks wait, leader " +
+      "Shows the swarm's state at the leader. First a summary: agents online, tasks, why tasks wait, leader " +
         "and journal. Then queues, agents, resources, users, budgets and rates: of each the 20 rows that matter " +
         "most. At the end metrics, bottlenecks and alerts.",
     )

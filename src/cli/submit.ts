@@ -38,7 +38,7 @@ export function submitCommand(program: Program): Command {
         "@FILEs are several tasks. Without --kind, @FILE or - holds NDJSON: one task per line.",
     )
     .argument("[sources...]", "@FILE or - (standard input)")
-    .option("--kind <kind>", "kind of the task, which its agent must serve. Required, except with NDJSON")
+    .option("--kind <kind>", "kind of the task; the agent must serve the kind. Required, except with NDJSON")
     .option("--payload <json>", "payload as JSON; @FILE or - reads the JSON from a file or standard input")
     .option("--text <text>", "payload as plain text")
     .option("--project <name>", "project of the task (WAGGLE_PROJECT; default: default)")
@@ -51,11 +51,11 @@ export function submitCommand(program: Program): Command {
     )
     .option(
       "--affinity <key>",
-      "prefer the agent that ran the last task with this key while it has free capacity; forgotten after 1 h without use",
+      "prefer the agent of the last task with this key while it has free capacity; forgotten after 1 h without use",
     )
     .option(
       "--attribute <name=value>",
-      "value of your own that travels with the task and finds it in `waggle tasks`; at most 4 KiB in all; may be repeated",
+      "your own value, stored with the task, to find it in `waggle tasks`; at most 4 KiB in all; may be repeated",
       attributeMap,
     )
     .option(
@@ -74,7 +74,7 @@ export function submitCommand(program: Program): Command {
     )
     .option(
       "--tokens <n>",
-      "estimated tokens. Default: the mean of its kind so far, or 1,000 if there is none yet",
+      "estimated tokens. Default: the kind's mean so far, or 1,000 before the first attempt",
       wholeNumber(0, limits.tokensPerAttemptMax),
     )
     .option(
@@ -83,7 +83,7 @@ export function submitCommand(program: Program): Command {
     )
     .option(
       "--deadline <time>",
-      "time at which the task expires unless it has ended: 2026-11-20T18:00:00Z or +5m. Default: none",
+      "time at which an unfinished task expires: 2026-11-20T18:00:00Z or +5m. Default: none",
       (text) => parseTime(text),
     )
     .option("--not-before <time>", "earliest start: 2026-11-20T18:00:00Z or +5m. Default: at once", (text) =>
@@ -108,7 +108,7 @@ export function submitCommand(program: Program): Command {
       "--ndjson",
       "read the sources as NDJSON although --kind is given; lines without a kind get this kind",
     )
-    .option("--fail-fast", "refuse a task whose kind no agent serves, instead of queueing it")
+    .option("--fail-fast", "refuse the task if no agent serves the kind, instead of queueing it")
     .option("--wait", "wait for the end and print the result")
     .option(
       "--wait-timeout <duration>",

@@ -27,7 +27,7 @@ export function addFilterFlags(command: Command): Command {
     .option("--kind <kinds>", "only tasks of these kinds, separated by commas; may be repeated", kindList)
     .option("--project <name>", "only tasks of this project (default: all projects)", subjectToken)
     .option("--user <users>", "only tasks of these users, separated by commas; may be repeated", nameList)
-    .option("--agent <ids>", "only tasks whose last attempt ran at one of these agents", nameList)
+    .option("--agent <ids>", "only tasks with the last attempt at one of the agents", nameList)
     .option(
       "--attribute <name=value>",
       "only tasks with this attribute; may be repeated: then all must match",
@@ -35,7 +35,7 @@ export function addFilterFlags(command: Command): Command {
     )
     .option(
       "--older-than <time>",
-      "only tasks that ended at least this long ago; of live tasks, those whose round began at least this long ago: 30s, 5m, 2h, 1d",
+      "only tasks that ended at least this long ago; of live tasks, the age of the round counts: 30s, 5m, 2h, 1d",
       parseDuration,
     );
 }

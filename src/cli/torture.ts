@@ -62,7 +62,7 @@ export function tortureCommand(program: Program): Command {
       ).choices(profiles),
     )
     .option("--without <faults>", "faults to leave out, separated by commas; all: no faults", faultList)
-    .option("--shrink", "reduce the first seed that fails, and write it to torture-<seed>.json")
+    .option("--shrink", "reduce the first failing seed, and write the schedule to torture-<seed>.json")
     .option("--schedule <file>", "run the file that --shrink wrote")
     .option("--state <file>", "record finished seeds in this file and continue from there; one run at a time")
     .option(

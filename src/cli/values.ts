@@ -144,7 +144,9 @@ export function attributeMap(
     throw new InvalidArgumentError(`'${headOf(text, 40)}' is no attribute: name=value is required.`);
   const name = text.slice(0, at);
   if (before !== undefined && Object.hasOwn(before, name))
-    throw new InvalidArgumentError(`the attribute ${headOf(name, 40)} is given twice: it has one value.`);
+    throw new InvalidArgumentError(
+      `the attribute ${headOf(name, 40)} is given twice: an attribute has one value.`,
+    );
   // The size of all is checked with the task: this error would print the whole argument.
   if (LABEL_PATTERN.test(name)) return { ...before, [name]: text.slice(at + 1) };
   throw new InvalidArgumentError(

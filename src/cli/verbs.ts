@@ -93,7 +93,7 @@ export const verbsByGroup: Readonly<Record<string, Readonly<Record<string, VerbE
       load: async () => (await import("./kind.ts")).kindCommand,
     },
     resource: {
-      summary: "set the slots of a resource and its α; show who holds them for what",
+      summary: "set the slots of a resource and its α; show holders and purposes",
       load: async () => (await import("./resource.ts")).resourceCommand,
     },
     rate: {
@@ -119,7 +119,7 @@ export const verbsByGroup: Readonly<Record<string, Readonly<Record<string, VerbE
       load: async () => (await import("./status.ts")).statusCommand,
     },
     health: {
-      summary: "one verdict on the swarm, and what to do next",
+      summary: "a verdict on the swarm, and the next command",
       load: async () => (await import("./health.ts")).healthCommand,
     },
     dashboard: {
@@ -131,7 +131,7 @@ export const verbsByGroup: Readonly<Record<string, Readonly<Record<string, VerbE
       load: async () => (await import("./events.ts")).eventsCommand,
     },
     verify: {
-      summary: "prove that the journal is as it was written",
+      summary: "prove that the journal is unchanged",
       load: async () => (await import("./verify.ts")).verifyCommand,
     },
     export: {

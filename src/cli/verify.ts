@@ -35,8 +35,8 @@ interface VerifyFlags {
 export function verifyCommand(program: Program): Command {
   return new Command("verify")
     .description(
-      "Reads the whole journal and checks each batch: its hash, its place in the chain, its term, and whether it fits the " +
-        "batches before it. Checks each stored state against the state that the batches make. Names the first bad batch, " +
+      "Reads the whole journal and checks each batch: hash, position in the chain, term, and fit with the earlier " +
+        "batches. Checks each stored state against the state that the batches make. Names the first bad batch, " +
         "and what was changed as far as the journal shows it. Changes nothing, and may run beside coordinators.",
     )
     .argument(
@@ -197,7 +197,7 @@ class Heads {
       if (head.journal !== journal)
         return `${name} is of the journal ${head.journal}, and this is ${journal}`;
       if (head.idx > tail.idx)
-        return `${name} is missing from the journal, which ends at batch ${formatCount(tail.idx)}: its end was cut off, or the head is newer than this copy`;
+        return `${name} is missing from the journal, which ends at batch ${formatCount(tail.idx)}: the end was cut off, or the head is newer than this copy`;
     }
     for (const idx of this.#headsByIdx.keys()) if (idx < firstIdx) this.#headsByIdx.delete(idx); // no longer kept
     return this.#wrong;

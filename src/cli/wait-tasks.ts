@@ -24,8 +24,8 @@ interface WaitFlags {
 export function waitCommand(program: Program): Command {
   return new Command("wait")
     .description(
-      "Waits until each task has ended. For one task it prints the result alone, as `submit --wait` does. For " +
-        "several tasks it prints one line per task with id, state and result, in the order in which they end. A " +
+      "Waits until each task has ended. For one task: prints the result alone, like `submit --wait`. For " +
+        "several tasks: prints one line per task with id, state and result, in the order of their ends. A " +
         "task that has already ended is printed at once.",
     )
     .argument("<ids...>", "ids of tasks", plainNames)

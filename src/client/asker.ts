@@ -222,7 +222,7 @@ export class Asker {
 function unreadableAnswer(why: string, options: { readonly cause?: unknown }): UnreadableAnswerError {
   return new UnreadableAnswerError(
     `An answer does not follow this version's protocol: ${why}. Run coordinators and ` +
-      "clients of one version, and check for other programs that answer on this swarm's subjects",
+      "clients of one version, and check for other programs on the swarm's subjects",
     options,
   );
 }

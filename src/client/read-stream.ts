@@ -72,7 +72,7 @@ function begin({ signal, closed, aborts }: Omit<Reading<unknown>, "read">): Abor
   return aborts.linkedTo(signal, closed);
 }
 
-/** @throws UnauthorizedError when the server refuses the credentials, which it accepted before */
+/** @throws UnauthorizedError when the server refuses formerly accepted credentials */
 function requireAuthorized({ reason }: AbortSignal): void {
   if (reason instanceof UnauthorizedError) throw reason;
 }

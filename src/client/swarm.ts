@@ -131,9 +131,8 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *  restored. Each affected `result()` rejects as well. Subscribe to learn of losses without waiting for a
    *  result. */
   readonly losses$: Observable<LossError>;
-  /** Resolves when the connection has ended for good. With the error `WAGGLE_UNAUTHORIZED` if the server refuses the
-   *  credentials, which it accepted before: they were revoked, or have expired. With undefined after `close`. Never
-   *  rejects. */
+  /** Resolves when the connection has ended for good. With the error `WAGGLE_UNAUTHORIZED` if the server refuses
+   *  formerly accepted credentials: they were revoked, or have expired. With undefined after `close`. Never rejects. */
   readonly closed: Promise<WaggleError | undefined>;
 
   /** Resolves when the task is committed to the journal. A committed task ends exactly once.

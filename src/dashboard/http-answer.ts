@@ -84,7 +84,7 @@ export function apiErrorOf(error: unknown): ApiError {
     return {
       error: {
         code: "WAGGLE_INVARIANT",
-        message: "The dashboard failed on this request: its log has the reason. Other requests go on",
+        message: "The dashboard failed on this request; its log has the reason. Other requests go on",
       },
     };
   const { code, message, field } = error;

@@ -197,7 +197,7 @@ function unknownPath(path: readonly string[]): HttpRefusal {
   return new HttpRefusal(
     404,
     "WAGGLE_INVALID_MESSAGE",
-    `there is no ${named}; docs/dashboard.md lists what there is`,
+    `there is no ${named}; docs/dashboard.md lists the paths`,
   );
 }
 

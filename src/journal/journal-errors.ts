@@ -20,8 +20,8 @@ const REMEDY =
 export function earlierFormError(what: string, removal: string): WaggleError {
   return new WaggleError(
     "WAGGLE_JOURNAL_SETTINGS",
-    `${what} holds a journal of an earlier version of waggle, which this version cannot read; finish its tasks with that ` +
-      `version, then ${removal}, or use another swarm name`,
+    `${what} holds a journal of an earlier version of waggle, which this version cannot read; finish the tasks with that ` +
+      `version, then ${removal}, or use a different swarm name`,
   );
 }
 

@@ -63,7 +63,7 @@ async function listening(server: Server, { host, port }: ListenAddress): Promise
 function whyNot({ code, message }: NodeJS.ErrnoException, where: string): string {
   switch (code) {
     case "EADDRINUSE":
-      return `${where} is in use by another process; give --metrics another port, or port 0 for any free one`;
+      return `${where} is in use by another process; give --metrics a different port, or port 0 for any free port`;
     case "EADDRNOTAVAIL":
       return `${where} is no address of this machine; give --metrics 127.0.0.1:PORT, or 0.0.0.0:PORT for all addresses`;
     case "EACCES":

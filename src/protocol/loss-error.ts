@@ -17,9 +17,9 @@ export class LossError extends WaggleError {
       taskId === undefined
         ? `The journal lost records at its end: it had reached ${pointText(known)}, and the leader has ` +
             `${pointText(found)} instead. Tasks accepted in between may be lost: submit them again with their ids.`
-        : `Task ${taskId} was accepted at ${pointText(known)}, and the leader does not know it at ` +
-            `${pointText(found)}: it is lost, or it ended longer ago than the swarm remembers tasks (rememberMs). ` +
-            "Submit it again with its id if it may run twice.",
+        : `Task ${taskId} was accepted at ${pointText(known)}, and is unknown to the leader at ` +
+            `${pointText(found)}: the task is lost, or ended before the swarm's horizon (rememberMs). ` +
+            "Submit the task again with the same id if it may run twice.",
     );
     this.known = known;
     this.found = found;

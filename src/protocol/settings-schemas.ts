@@ -221,18 +221,18 @@ const namesOf = <Name extends z.ZodType>(of: Name, description: string) =>
 
 export const grantSchema = z
   .strictObject({
-    kinds: namesOf(kindSchema, "kinds that its agents may serve"),
-    roles: namesOf(name, "roles that its agents may have; an agent without a role is permitted"),
-    types: namesOf(name, "types that its agents may have; an agent without a type is refused"),
+    kinds: namesOf(kindSchema, "kinds the group's agents may serve"),
+    roles: namesOf(name, "roles the group's agents may have; an agent without a role is permitted"),
+    types: namesOf(name, "types the group's agents may have; an agent without a type is refused"),
     labels: namesOf(
       z.string().regex(GRANT_LABEL_PATTERN, "must be name=value, or name for any value"),
-      "labels that its agents may have: `name=value`, or `name` for any value",
+      "labels the group's agents may have: `name=value`, or `name` for any value",
     ),
     projects: namesOf(
       settableProject,
-      "projects whose tasks its agents may get, and whose budgets they may charge",
+      "projects the group's agents may get tasks of, and whose budgets they may charge",
     ),
-    resources: namesOf(resourceNameSchema, "resources whose slots its agents may hold"),
+    resources: namesOf(resourceNameSchema, "resources the group's agents may hold slots of"),
     maxConcurrent: z
       .int()
       .min(0)

@@ -115,7 +115,7 @@ export function submitAnswer(reply: Reply): SubmitAnswer {
     case "conflict":
       return codedError(
         "WAGGLE_CONFLICT",
-        `task ${reply.task} was submitted before with other content: use another id`,
+        `task ${reply.task} was submitted before with different content: use a new id`,
         { field: "id" },
       );
     default:
@@ -190,7 +190,7 @@ export function budgetExceeded(refusal: BudgetRefusal, what = "this task"): Code
 function estimateText({ tokens, source }: Pick<BudgetRefusal, "tokens" | "source">): string {
   const sources: Readonly<Record<EstimateSource, string>> = {
     said: "",
-    raised: ", raised from what the task says as attempts of its kind used more than they said",
+    raised: ", above the task's own estimate, because earlier attempts of the kind used more than estimated",
     learnt: ", the mean of its kind so far, as the task gives none (`tokens`)",
     default: ", the default of a task that gives none (`tokens`)",
   };
@@ -241,7 +241,7 @@ function notRetriedText({ task, state, round, wanted }: Extract<Reply, { kind: "
     return `task ${task} has completed: a task is retried that failed, expired, was cancelled or was dead-lettered`;
   if (wanted > round + 1)
     return `task ${task} is in round ${round}, and round ${wanted} follows round ${wanted - 1}: look at its status`;
-  return `task ${task} has not ended (it is ${state}): it may be retried once it has, or be cancelled first`;
+  return `task ${task} has not ended (it is ${state}): retry it after its end, or cancel it first`;
 }
 
 export function revokeAnswer(reply: Reply): RevokeAnswer {
@@ -309,11 +309,9 @@ export function resultAnswer(reply: Reply): ResultAnswer {
     case "gone":
       return { ok: true, status: reply.kind };
     case "stale-token":
-      return codedError(
-        "WAGGLE_STALE_TOKEN",
-        "this attempt was granted to another agent, or under another token",
-        { field: "token" },
-      );
+      return codedError("WAGGLE_STALE_TOKEN", "this attempt belongs to a different agent or token", {
+        field: "token",
+      });
     default:
       return unexpected(reply);
   }
@@ -429,8 +427,8 @@ export function backpressure(
   const sentences: Readonly<Record<typeof reason, string>> = {
     "inbox-full": `the coordinator has ${count(limits.inboxDepthMax)} messages waiting, the maximum: try again later`,
     "journal-full":
-      "the journal is short of room, and no new task is taken until it has some: try again later, and have an operator " +
-      "give it more (`waggle status` says how much it has)",
+      "the journal is short of room and accepts no new task: try again later; an operator can add room (`waggle status` " +
+      "shows the room)",
     "too-many-messages":
       "the agent sends more messages of this sort per second than a leader takes: send waiting items in one message, and try again later",
     "too-many-lists": `${limits.taskScansMax} lists of tasks are being made, the maximum: try again later`,
@@ -460,7 +458,7 @@ function fullText({ reason, project, user, has, max }: QueueRefusal): string {
     case "too-many-users":
       return `project ${project} has ${count(has)} users with live tasks, the maximum: try again when all tasks of one user have ended`;
     case "too-many-needs":
-      return `tasks that have not ended ask for ${count(has)} different sets of labels, and no task with other needs is taken beyond ${count(max)}: try again when all tasks of one set have ended, or ask for fewer different labels`;
+      return `tasks that have not ended ask for ${count(has)} different sets of labels, and no task with other needs is taken beyond ${count(max)}: try again when all tasks of a set have ended, or use fewer different sets`;
     case "too-many-projects":
       return `${count(has)} projects have tasks or settings, the maximum, and ${project} has none: try again when the tasks of one project have ended`;
     default:

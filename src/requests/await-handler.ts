@@ -185,7 +185,7 @@ function deadline(
 function damaged({ id, state, attempts }: EndedTask, { message }: JournalDamagedError): CodedError {
   const end = `task ${id} ended (${state}, ${attempts} ${attempts === 1 ? "attempt" : "attempts"})`;
   const rest =
-    "Ask again later; if it stays so, see to the journal's storage (`waggle doctor`); submit the task under another id only if it may run twice";
+    "Ask again later; if it stays so, see to the journal's storage (`waggle doctor`); submit the task under a new id only if it may run twice";
   return codedError(
     "WAGGLE_JOURNAL_DAMAGED",
     `${end}, but what it ended with cannot be read: ${message}. ${rest}`,

@@ -186,7 +186,7 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
         `${reply.name} would be new, and there are ${count(reply.max)} ${reply.of}, the maximum: ` +
           (reply.of === "resources"
             ? "remove some with `waggle resource remove`"
-            : "name one that exists, or try again when some have no work"),
+            : "name an existing set, or try again when some sets have no work"),
         { field: reply.of === "resources" ? "resources" : "project", retryAfterMs: limits.retryAfterMs },
       );
     default:

@@ -390,8 +390,8 @@ export function isRefusedLogin(error: Error): boolean {
 /** The error of a connection that ends because the server refuses its credentials for good. */
 export function refusedLoginError(address: ServerAddress, cause: Error): UnauthorizedError {
   return new UnauthorizedError(
-    `NATS at ${describeAddress(address)} refuses the credentials, which it accepted before (${cause.message}): ` +
-      "they were revoked or have expired. Get new ones from the operator of the server, and start again with them",
+    `NATS at ${describeAddress(address)} refuses formerly accepted credentials (${cause.message}): ` +
+      "the credentials were revoked or have expired. Get new credentials from the server's operator, and start again",
     { cause },
   );
 }

@@ -295,7 +295,7 @@ describe("an attempt's processes", () => {
     } finally {
       vi.restoreAllMocks();
     }
-    expect(warnings).toEqual([expect.stringMatching(/run as another user.*they go on$/)]);
+    expect(warnings).toEqual([expect.stringMatching(/run as a different user.*and they continue$/)]);
   });
 
   it("that left the group do not keep the attempt waiting for ever", async () => {

@@ -377,7 +377,7 @@ describe("results", () => {
     await fixture.end("t2");
     expect(fixture.lines.filter((line) => line.includes("lost records at its end"))).toEqual([
       expect.stringMatching(
-        /had reached term 1, batch 50.*the leader has term 1, batch 40.*Results that this agent reported/,
+        /had reached term 1, batch 50.*the leader has term 1, batch 40.*Reported results may be lost/,
       ),
     ]);
   });

@@ -134,7 +134,7 @@ it("refuses a second demo beside it", async () => {
   await demo.says(/^swarm /m);
   const second = await workplace.run("demo", folder);
   expect(second.code).not.toBe(0);
-  expect(second.stderr).toContain("another demo uses ");
+  expect(second.stderr).toContain("a second demo uses ");
   expect(await demo.kill("SIGINT")).toMatchObject({ code: 130 });
 });
 

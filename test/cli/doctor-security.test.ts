@@ -43,7 +43,7 @@ describe.runIf(server !== undefined)("doctor", () => {
       expect.stringMatching(/^warn the server lets in everybody/),
       expect.stringMatching(/^ok no TLS, but only this machine/),
       expect.stringMatching(
-        /^warn this user reaches more .* assignments of all agents, answers .* all messages .* all streams/,
+        /^warn the user reaches more .* assignments of all agents, answers .* all messages .* all streams/,
       ),
       expect.stringMatching(/no advisory|lacks fixes/),
     ]);
@@ -53,7 +53,7 @@ describe.runIf(server !== undefined)("doctor", () => {
     expect(await securityOf(tmpdir(), "--nats", open.url)).toEqual([
       expect.stringMatching(/^fail the server lets in everybody/),
       expect.stringMatching(/^fail no TLS/),
-      expect.stringMatching(/^fail this user reaches more/),
+      expect.stringMatching(/^fail the user reaches more/),
       expect.stringMatching(/no advisory|^fail .* lacks fixes/),
     ]);
   });
@@ -72,8 +72,8 @@ describe.runIf(server !== undefined)("doctor", () => {
         "ok the server refuses clients without a login",
         "ok the connection is encrypted (TLS)",
         name === "coordinator"
-          ? "ok this user hears its own traffic alone; it reaches all streams of its account, as a coordinator must"
-          : "ok this user hears its own traffic alone",
+          ? "ok this user reaches only its own traffic; the user reaches all streams of the account, as a coordinator must"
+          : "ok this user reaches only its own traffic",
         expect.stringMatching(/no advisory|lacks fixes/),
       ]);
       expect(await checksOf("streams", cwd, "--config", config)).toEqual([
@@ -112,9 +112,9 @@ describe.runIf(server !== undefined)("doctor in an account that others use", () 
     await connection.close();
     const reachOf = async (name: string) => (await securityOf(cwd, "--config", configOf(name)))[2];
     expect(await reachOf("coordinator")).toBe(
-      "warn this user reaches more than its role needs: streams of other programs (ORDERS)",
+      "warn the user reaches more than the role needs: streams of other programs (ORDERS)",
     );
-    expect(await reachOf("auditor")).toBe("ok this user hears its own traffic alone");
+    expect(await reachOf("auditor")).toBe("ok this user reaches only its own traffic");
     // The configuration of an auditor, with the key of a coordinator.
     const key = ["--nkey", join(dirname(configOf("coordinator")), "coordinator.nk")];
     const wrong = await securityOf(

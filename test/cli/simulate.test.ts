@@ -268,7 +268,7 @@ describe("a request that makes no sense", () => {
     ["a name like none", ["xyz"], "waggle simulate list"],
     ["an unknown rule", ["lucio-1", "--rules", "lucoi"], "or lucio?"],
     ["a rule the scenario has not", ["lucio-1", "--compare", "waggle,two-choices"], "it has waggle, loco"],
-    ["one rule and several", ["lucio-1", "--rules", "fifo", "--compare", "fifo,lucio"], "give one of them"],
+    ["one rule and several", ["lucio-1", "--rules", "fifo", "--compare", "fifo,lucio"], "give either flag"],
     ["an α above 1", ["lucio-1", "--alpha", "1.1"], "a number from 0 to 1"],
     ["an α that is none", ["lucio-1", "--alpha", "half"], "a number from 0 to 1"],
     [
@@ -291,7 +291,11 @@ describe("a request that makes no sense", () => {
     ["a second scenario that is none", ["lucio-1", "joinr"], "did you mean joiner?"],
     ["a trace beside others", ["lucio-1", "trace"], "trace runs alone"],
     ["two traces", ["trace", "a.csv", "b.csv"], "trace reads one file"],
-    ["a picture of two scenarios", ["lucio-1", "lucio-2", "--svg", "out.svg"], "--svg draws one scenario"],
+    [
+      "a picture of two scenarios",
+      ["lucio-1", "lucio-2", "--svg", "out.svg"],
+      "--svg draws a single scenario",
+    ],
     ["a rule that the second has not", ["lucio-1", "joiner", "--rules", "fifo"], "joiner has no rule 'fifo'"],
   ])("(%s) is refused, and says what would do", async (_, argv, sentence) => {
     const { code, stdout, stderr } = await simulate(aFolder(), ...argv);

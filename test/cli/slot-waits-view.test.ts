@@ -10,7 +10,7 @@ const view = new Output(aShell(), { json: false });
 
 it.each([
   [3, "a new one gets a free slot at once"],
-  [4, "a new one gets the next slot that is released"],
+  [4, "a new request gets the next released slot"],
 ])("with %i of 4 slots in use says that %s", (inUse, sentence) => {
   const waits: Partial<SlotWaits> = {
     ...{ resource: "gpt-4o", slots: 4, inUse, waiting: 0, waiters: [], tick: 7 },

@@ -111,7 +111,9 @@ it("needs take several values, with commas or by repeating the label", () => {
 it("attributes split at the first =, and their size is left to the task", () => {
   expect(attributeMap("b=x=y", attributeMap("a=", undefined))).toEqual({ a: "", b: "x=y" });
   expect(attributeMap(`a=${"x".repeat(5_000)}`, undefined)["a"]).toHaveLength(5_000);
-  expect(() => attributeMap("a=2", { a: "1" })).toThrow("the attribute a is given twice: it has one value.");
+  expect(() => attributeMap("a=2", { a: "1" })).toThrow(
+    "the attribute a is given twice: an attribute has one value.",
+  );
   for (const text of ["ticket", "=x", "two words=x", "__proto__=x"])
     expect(() => attributeMap(text, undefined)).toThrow(InvalidArgumentError);
 });

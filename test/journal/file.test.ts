@@ -115,7 +115,7 @@ describe("the folder of a file journal", () => {
           code: "WAGGLE_JOURNAL_SETTINGS",
           message:
             `${join(folder, name)} holds a journal of an earlier version of waggle, which this version cannot read; ` +
-            "finish its tasks with that version, then move the folder away, or use another swarm name",
+            "finish the tasks with that version, then move the folder away, or use a different swarm name",
         });
       expect(readdirSync(folder)).toEqual([name]);
     },

@@ -199,7 +199,7 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         const journal = await openNatsJournal(options);
         expect(await journal.list()).toEqual([]);
         await expect(journal.create(1)).rejects.toThrow(
-          /subjects overlap.*Another stream takes its subjects/,
+          /subjects overlap.*A different stream takes the journal's subjects/,
         );
         await journal.close();
         await callApi(connection, `STREAM.DELETE.${name}`);
@@ -328,8 +328,8 @@ for (const { path, version } of natsServersFor("the journal in JetStream")) {
         for (const call of [() => openNatsJournal(options), () => inspectNatsStreams(options)]) {
           await expect(call()).rejects.toMatchObject({ code: "WAGGLE_JOURNAL_SETTINGS" });
           await expect(call()).rejects.toThrow(
-            "which this version cannot read; finish its tasks with that version, then remove the old journal with " +
-              `\`nats stream rm ${name}\`, or use another swarm name`,
+            "which this version cannot read; finish the tasks with that version, then remove the old journal with " +
+              `\`nats stream rm ${name}\`, or use a different swarm name`,
           );
         }
         await callApi(connection, `STREAM.DELETE.${name}`);

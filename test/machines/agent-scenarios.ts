@@ -135,7 +135,7 @@ export const agentScenarios = {
     expect(fixture.closed).toBeUndefined();
     expect(isDraining(fixture)).toBe(true);
     await fixture.clock.advance(limits.agentLeaveMs);
-    expect(fixture.lines.at(-1)).toMatch(/no leader acknowledged that the agent left/);
+    expect(fixture.lines.at(-1)).toMatch(/no leader acknowledged the agent's departure/);
     expect(fixture.closed).toEqual({ type: "closed" });
   },
 

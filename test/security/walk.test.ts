@@ -111,7 +111,7 @@ describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
       const revoked = await workplace.runVerb("auth", "revoke", "gpu", "--swarm", "acme");
       expect(revoked).toMatchObject({
         code: 0,
-        stdout: expect.stringContaining("the server has disconnected its holder"),
+        stdout: expect.stringContaining("the server has disconnected the holder"),
         stderr: expect.stringContaining("has taken back the attempts"),
       });
       const status = await workplace.runVerb("status", ...as("operator"));

@@ -38,7 +38,7 @@ export function cardOf({ kinds, swarm, url, version, isGuarded }: CardOptions): 
     ...{ defaultInputModes: modes, defaultOutputModes: modes },
     skills: kinds.map((kind) => ({
       ...{ id: kind, name: kind, tags: ["waggle"], examples: [], inputModes: [], outputModes: [] },
-      description: `Runs a task of kind ${kind}. With several skills, name this one in the request: metadata.skill.`,
+      description: `Runs a task of kind ${kind}. With several skills, name the skill in the request: metadata.skill.`,
       securityRequirements: [],
     })),
     signatures: [],

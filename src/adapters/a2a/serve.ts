@@ -73,7 +73,7 @@ async function listening(
     server.once("error", (cause: NodeJS.ErrnoException) => {
       const isTaken = cause.code === "EADDRINUSE";
       const why = isTaken
-        ? "another process uses it; give another port, or 0 for any free one"
+        ? "another process uses it; give a different port, or 0 for any free port"
         : cause.message;
       reject(
         new InvalidConfigError(`cannot listen on ${host}:${port}: ${why}`, { cause, field: "--listen" }),

@@ -31,7 +31,7 @@ export interface McpServerOptions {
 
 /** Resolves when the client closed `input`, the client is gone, or `signal` was aborted. Running calls are aborted,
  *  and the swarm is closed.
- *  @throws UnauthorizedError when the server refuses the credentials, which it accepted before */
+ *  @throws UnauthorizedError when the server refuses formerly accepted credentials */
 export async function serveMcp(options: McpServerOptions): Promise<void> {
   const { input, output, logger, signal } = options;
   const ended = new AbortController();
@@ -78,7 +78,7 @@ class LateSwarm {
   readonly #onRefused: (reason: WaggleError) => void;
   #opening: Promise<Swarm> | undefined;
 
-  /** @param onRefused the server refuses the credentials, which it accepted before */
+  /** @param onRefused the server refuses formerly accepted credentials */
   constructor(connect: () => Promise<Swarm>, onRefused: (reason: WaggleError) => void) {
     this.#connect = connect;
     this.#onRefused = onRefused;

@@ -57,7 +57,7 @@ const submit = toolOf<SubmitInput>({
   title: "Submit a task",
   description:
     "Hands one task to the swarm, which picks an agent of the kind, retries failed attempts and keeps the task over " +
-    "crashes. Answers the task's id; with waitSeconds also its result, if it ends in time. `status` lists the kinds " +
+    "crashes. Answers the task's id; with waitSeconds also the result, if the task ends in time. `status` lists the kinds " +
     "that agents serve. A task of a kind without agents waits until an agent joins. Giving up this call does not " +
     "cancel the task: use `cancel`.",
   changes: true,
@@ -134,8 +134,8 @@ const result = toolOf<ResultInput>({
   title: "Read the result of a task",
   description:
     "Waits until the task ends, and answers its result: a line about the attempt, then the result as the agent gave " +
-    "it. A task that failed, expired or was cancelled is an error with the reason. A task that still waits or runs " +
-    "is no error: the answer says its state and why it waits; call again later.",
+    "it. A task that failed, expired or was cancelled is an error with the reason. A waiting or running task is no " +
+    "error: the answer gives the state and the reason of a wait; call again later.",
   changes: false,
   each: {
     task,
@@ -223,7 +223,7 @@ const status = toolOf<StatusInput>({
   name: "status",
   title: "Look at the swarm",
   description:
-    "The swarm at this moment: who leads, tasks by state, then one line each about what is on hold and why, queues, " +
+    "The swarm at this moment: who leads, tasks by state, then one line per hold with the reason, queues, " +
     "projects, resources, rates, and agents online (with the kinds they serve, their success rate and free capacity).",
   changes: false,
   each: {
@@ -285,7 +285,7 @@ const health = toolOf<object>({
   name: "health",
   title: "Judge the swarm's health",
   description:
-    "One verdict on the swarm by fixed rules (do tasks move, do attempts succeed, is everybody there), the findings " +
+    "One verdict on the swarm by fixed rules (tasks move, attempts succeed, agents are present), the findings " +
     "behind it, worst first, and the command that an operator runs next.",
   changes: false,
   each: {},
@@ -385,7 +385,7 @@ const tasks = toolOf<TasksInput>({
   name: "tasks",
   title: "Find tasks",
   description:
-    "Tasks that match all given filters: those that run, then those that wait, then ended ones of the last day, newest " +
+    "Tasks that match all given filters: running tasks, then waiting tasks, then tasks ended in the last day, newest " +
     "first. The first line has their number, and each further line is one task.",
   changes: false,
   each: {
@@ -414,7 +414,7 @@ const cancel = toolOf<TaskInput>({
   title: "Cancel a task",
   description:
     "Ends a task that has not ended: a waiting task never runs, and the agent of a running task is told to stop. " +
-    "Answers whether it was cancelled, or the state in which it had ended before.",
+    "Answers `cancelled`, or the state of a task that had ended before.",
   changes: true,
   isDestructive: true,
   ...ofOneTask,

@@ -129,7 +129,7 @@ class PromptCall {
     this.#waitOn();
     if (data.length === 0 && !answer.hasHeaders) return this.#end(this.#whole());
     const chunk = readChunk(data);
-    if (!chunk.ok) return this.#note(`it sent a message that is no chunk (${chunk.message})`);
+    if (!chunk.ok) return this.#note(`it sent an invalid chunk (${chunk.message})`);
     switch (chunk.value.type) {
       case "ack":
         this.#isAcknowledged = true;

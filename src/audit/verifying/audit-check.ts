@@ -88,7 +88,7 @@ export class AuditCheck {
     if (fault === undefined) return;
     this.#deps.logger.error(
       fault,
-      "the journal is not as it was written: `waggle verify` tells what was changed",
+      "the journal was changed after it was written: `waggle verify` names the changes",
     );
   }
 }

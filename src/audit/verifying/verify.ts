@@ -311,7 +311,7 @@ class Verifier {
       if (header.prev !== hash)
         throw this.#fault("changed", {
           ...{ segment: number, position: record.position, idx },
-          text: `batch ${idx} was changed: its bytes have another hash than when batch ${header.idx} continues it`,
+          text: `batch ${idx} was changed: its hash differs from the hash in batch ${header.idx}`,
         });
       idx = header.idx;
       hash = hashOf(record.bytes);
@@ -321,7 +321,7 @@ class Verifier {
     const isMissing = previous.idx > idx;
     const text = isMissing
       ? `batch ${idx + 1} is missing from segment ${number}, or was changed`
-      : `batch ${idx} was changed: its bytes have another hash than when segment ${next?.number} names it`;
+      : `batch ${idx} was changed: its hash differs from the hash in segment ${next?.number}`;
     throw this.#fault(isMissing ? "missing" : "changed", {
       segment: number,
       idx: isMissing ? idx + 1 : idx,
@@ -355,7 +355,7 @@ class Verifier {
     const { previous, base } = opened;
     const { tail } = this.#log;
     if (previous !== undefined && previous.idx === tail.idx && previous.hash !== tail.hash)
-      throw await this.#changed(previous.hash, `segment ${number} continues it`);
+      throw await this.#changed(previous.hash, `segment ${number}`);
     await this.#compareBase(segment);
     if (base !== undefined && base.idx > this.#log.tail.idx) {
       this.#noteGap(this.#loss?.from ?? this.#log.tail.idx + 1, base.idx);
@@ -521,8 +521,7 @@ class Verifier {
     const { idx, hash } = this.#log.tail;
     if (idx > tail.idx || idx <= tail.idx - recent.length) return;
     const known = recent.at(idx - tail.idx - 1);
-    if (known !== undefined && known !== hash)
-      throw await this.#changed(known, `segment ${next.number} names it`);
+    if (known !== undefined && known !== hash) throw await this.#changed(known, `segment ${next.number}`);
   }
 
   #noteState(next: LiveSegment | undefined): void {
@@ -566,7 +565,7 @@ class Verifier {
       });
     const isProven = await this.#isContinued(record, header, segment);
     if (isProven !== false || this.#last === undefined)
-      return await this.#changed(header.prev, `batch ${idx} continues it`);
+      return await this.#changed(header.prev, `batch ${idx}`);
     const text = `batch ${idx} was changed: neither the batch before nor the batch after fits its bytes`;
     return this.#fault("changed", { segment: number, position, idx, text }, record);
   }
@@ -593,7 +592,7 @@ class Verifier {
   async #changed(hash: string, witness: string): Promise<FaultFound> {
     const last = this.#last;
     const idx = this.#log.tail.idx;
-    const text = `batch ${idx} was changed: its bytes have another hash than when ${witness}`;
+    const text = `batch ${idx} was changed: its hash differs from the hash in ${witness}`;
     if (last === undefined) return this.#fault("changed", { segment: this.#path[0]?.number ?? 0, idx, text });
     const { segment, position, batch } = last;
     const original = await this.#copyOf(idx, hash, segment);

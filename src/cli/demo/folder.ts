@@ -54,5 +54,7 @@ async function lockOrThrow(lock: string, dataFolder: string): Promise<void> {
     if (pid !== process.pid && (await isProcessWith(pid, "demo"))) break;
     rmSync(lock, { force: true });
   }
-  throw new BrokerError(`another demo uses ${dataFolder}: wait for its end, or name another --data-folder`);
+  throw new BrokerError(
+    `a second demo uses ${dataFolder}: wait for its end, or name a different --data-folder`,
+  );
 }

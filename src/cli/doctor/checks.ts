@@ -150,7 +150,7 @@ function* checkServer({ kind }: FoundBroker, transport: NatsTransport): Generato
     yield {
       name: "JetStream",
       status: "warn",
-      found: "not enabled on this server; another server of its cluster may have it",
+      found: "not enabled on this server; a different server of the cluster may have it",
       advice,
     };
   }
@@ -364,7 +364,7 @@ async function checkSilentLeader(
   if (later !== undefined && later.stale !== true) return checkLeader(later);
   if (later !== undefined && later.term === term && later.idx > idx) {
     const found = `${leader} leads ${swarm}, term ${term}: it writes in the journal (batch ${idx}, then ${later.idx}) and cannot be reached`;
-    const advice = `look in its log for the reason why its connection \`waggle coordinator ${leader}\` does not come back; after some seconds it lets a standby lead; if it does not, stop it`;
+    const advice = `look in its log for the reason why its connection \`waggle coordinator ${leader}\` does not come back; after some seconds it lets a standby lead; otherwise stop the coordinator`;
     return { ...head, found, advice };
   }
   const advice = isSound ? "a standby answered: wait until it leads, or look at its log" : mendFirst;

@@ -85,16 +85,17 @@ async function checkReach({ transport, context }: SecurityDeps, severity: Severi
   else if (streams !== undefined && (reached.length > 0 || context.settings.queriesOnly))
     reached.push("all streams of the account");
   if (reached.length === 0) {
-    const own = streams === undefined ? "" : "; it reaches all streams of its account, as a coordinator must";
-    return { name, status: "ok", found: `this user hears its own traffic alone${own}` };
+    const own =
+      streams === undefined ? "" : "; the user reaches all streams of the account, as a coordinator must";
+    return { name, status: "ok", found: `this user reaches only its own traffic${own}` };
   }
-  const found = `this user reaches more than its role needs: ${reached.join(", ")}`;
+  const found = `the user reaches more than the role needs: ${reached.join(", ")}`;
   const isShared = reached.length === 1 && others.length > 0;
   return { name, status: severity, found, advice: isShared ? accountOfItsOwn : remedy };
 }
 
 const accountOfItsOwn =
-  "give the swarm an account in which no other program has streams: permissions cannot name a swarm's streams one by one";
+  "give the swarm an account of its own: permissions cannot name a swarm's streams one by one";
 
 const NAMES_SHOWN = 3;
 

@@ -130,7 +130,7 @@ function countLine(
 function bottomLine(model: LiveModel, { size, colors, notice }: FrameView): string {
   const { columns } = size;
   if (model.isTyping)
-    return cut(`filter: ${printable(model.filter)}▏  Enter keeps it, Escape clears it`, columns);
+    return cut(`filter: ${printable(model.filter)}▏  Enter keeps the filter, Escape clears it`, columns);
   if (notice !== undefined) return colors.yellow(cut(printable(notice), columns));
   return colors.dim(cut("q quit · tab table · s sort · r reverse · / filter · ? help", columns));
 }

@@ -140,7 +140,7 @@ function moved(model: LiveModel, { name, text }: Key, page: number): LiveModel {
   }
 }
 
-/** The filter is typed: Enter keeps it, Escape clears it. */
+/** The filter is typed: Enter keeps the filter, Escape clears it. */
 function typed(model: LiveModel, { name, text, ctrl }: Key): LiveModel {
   switch (name) {
     case "return":

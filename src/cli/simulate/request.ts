@@ -58,7 +58,7 @@ export function scenariosOf(
     throw new UsageError("trace runs alone: waggle simulate trace requests.csv", { field: "scenarios" });
   }
   if (wanted.length > 1 && svg !== undefined)
-    throw new UsageError("--svg draws one scenario: name one", { field: "svg" });
+    throw new UsageError("--svg draws a single scenario: name the scenario", { field: "svg" });
   return { wanted, file: undefined };
 }
 
@@ -75,7 +75,7 @@ function scenarioOf(name: string): Scenario {
 export function rulesOf(scenario: Scenario, { rules, compare }: SimulateFlags): string[] {
   const known = Object.keys(scenario.rules);
   if (rules !== undefined && compare !== undefined) {
-    throw new UsageError("--rules runs one rule, --compare several: give one of them", { field: "rules" });
+    throw new UsageError("--rules runs one rule, --compare several: give either flag", { field: "rules" });
   }
   if (compare?.length === 1 && compare[0] === "all") return known;
   const wanted = [...new Set(compare ?? [rules ?? known[0] ?? ""])];

@@ -89,7 +89,7 @@ export function requestsOf(
   known: ReadonlySet<number>,
 ): Iterable<SeedRequest> {
   if (flags.seeds !== undefined && (flags.seed !== undefined || flags.minutes !== undefined))
-    throw new UsageError("--seeds says which seeds to run: use it without --seed and --minutes");
+    throw new UsageError("--seeds names the seeds: use --seeds without --seed and --minutes");
   return untilTime(flags, terms, known);
 }
 

@@ -76,7 +76,7 @@ export class HandOver {
 function whyNotTo(to: string | undefined, standbys: readonly string[]): CodedError | undefined {
   if (standbys.length === 0) {
     const sentence =
-      "no other coordinator stands by: start one (`waggle up`) on the same server and swarm, with its journal in " +
+      "no standby: start a second coordinator (`waggle up`) on the same server and swarm, with the journal in " +
       "JetStream, and try again";
     return codedError("WAGGLE_NO_STANDBY", sentence);
   }

@@ -47,7 +47,7 @@ export class Isolation {
     if (!this.#gracePeriod.isBelieved()) return false;
     logger.error(
       { term: term(), isolationMs: timing.isolationMs },
-      "no agent or client reaches this coordinator, which reaches the journal: it ends its term, so that a standby may lead. Find out why its connection to the server does not come back",
+      "this coordinator reaches the journal, but no agent or client reaches it: it ends its term, and a standby may lead. Find out why its connection to the server does not come back",
     );
     return true;
   }

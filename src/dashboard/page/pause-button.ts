@@ -23,7 +23,7 @@ export function PauseButton({ project, isPaused }: PauseButtonProps): View {
         })
       : ask(dashboard, {
           ...{ title: `Pause ${of}`, verb: "pause", body, button: "Pause", isDangerous: true },
-          note: "No task is assigned until somebody resumes it. Running tasks go on, and new tasks are accepted.",
+          note: "No task is assigned until a resume. Running tasks go on, and new tasks are accepted.",
         });
   return html`<button type="button" class="button" onClick=${open}>${isPaused ? "Resume…" : "Pause…"}</button>`;
 }

@@ -247,7 +247,7 @@ function parseAnswer<T>(text: string, schema: z.ZodType<T>): T {
   try {
     answer = JSON.parse(text);
   } catch (cause) {
-    throw new UnreachableError("the answer to a JetStream request is not JSON: another service took it", {
+    throw new UnreachableError("the answer to a JetStream request is not JSON: another service answered", {
       cause,
     });
   }
@@ -255,7 +255,7 @@ function parseAnswer<T>(text: string, schema: z.ZodType<T>): T {
   if (refusal.success) throw new StreamApiError(refusal.data.error);
   const parsed = schema.safeParse(answer);
   if (parsed.success) return parsed.data;
-  throw new UnreachableError("the answer to a JetStream request lacks fields: another service took it", {
+  throw new UnreachableError("the answer to a JetStream request lacks fields: another service answered", {
     cause: parsed.error,
   });
 }

@@ -92,7 +92,7 @@ export function checkSettings(found: StreamConfig, id: SegmentId): SettingCheck[
     found: show(found[setting]),
     ok: isWanted(found[setting]),
     advice: immutableSettings.has(setting)
-      ? `this cannot be changed: use another swarm name, or delete the stream ${stream} if its records are not needed`
+      ? `this cannot be changed: use a different swarm name, or delete the stream ${stream} if its records are not needed`
       : `change it with \`nats stream edit ${stream}\``,
   });
   return [

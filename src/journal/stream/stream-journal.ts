@@ -187,7 +187,7 @@ function createError(stream: string, cause: StreamApiError): WaggleError {
   if (!isRequestWrong) return cause;
   const advice =
     cause.errCode === apiCodes.subjectsOverlap
-      ? "Another stream takes its subjects: find it with `nats stream ls`, and remove it or use another swarm name"
+      ? "A different stream takes the journal's subjects: find the stream with `nats stream ls`, and remove it, or use a different swarm name"
       : "Change the account's limits for streams, or use another account";
   return new WaggleError(
     "WAGGLE_JOURNAL_SETTINGS",
@@ -197,22 +197,22 @@ function createError(stream: string, cause: StreamApiError): WaggleError {
 }
 
 /** A client cannot check permissions: the server does not report them. */
-const ANY_CLIENT = "Unless the server gives its users permissions, any client of it can write anything.";
+const ANY_CLIENT = "Without permissions on the server, any client can write anything.";
 
 function durabilityOf(replicas: number): Durability {
   if (replicas >= 2) {
     return {
       class: "replicated",
       sentence:
-        `Every batch is on most of ${replicas} NATS servers before it is answered; it survives the loss of one of them. ` +
-        `A power failure of most of them at once may take what they had not synced yet. ${ANY_CLIENT}`,
+        `Every batch is on most of ${replicas} NATS servers before it is answered; the journal survives the loss of one server. ` +
+        `A power failure of most servers at once may lose unsynced batches. ${ANY_CLIENT}`,
     };
   }
   return {
     class: "page-cache",
     sentence:
-      "Every batch is written by one NATS server before it is answered: it survives that process, but a power " +
-      "failure may take what was not synced yet, by default the last two minutes. A server of 2.10 or newer loses " +
+      "Every batch is written by one NATS server before it is answered, and survives a crash of the server. A " +
+      "power failure may lose unsynced batches, by default of the last two minutes. A server of 2.10 or newer loses " +
       `nothing with \`sync_interval: always\` in its configuration, which a client cannot see. ${ANY_CLIENT}`,
   };
 }
