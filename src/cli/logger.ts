@@ -4,6 +4,7 @@
 
 import pino, { type LogFn, type Logger } from "pino";
 import type { LogLevel } from "../config/schema.ts";
+import { InvariantError, messageOf, WaggleError } from "../errors.ts";
 import type { Output } from "./output.ts";
 
 export interface LoggerOptions {
@@ -21,6 +22,7 @@ export async function createLogger(
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     hooks: { logMethod: withCommandAsStarted(output) },
+    serializers: { err: loggedError },
   };
   if (output.json && isData) return pino(options, { write: (line: string) => output.raw(line) });
   if (output.json || !output.isNoteTerminal || level === "silent")
@@ -34,6 +36,14 @@ function withCommandAsStarted({ asStarted }: Output) {
     const adapted = args.map((arg: unknown) => (typeof arg === "string" ? asStarted(arg) : arg));
     method.apply(this, adapted as typeof args);
   };
+}
+
+/** A sentence and a code say what to do about an expected error. A stack is logged for a bug alone. */
+function loggedError(error: unknown): unknown {
+  if (!(error instanceof WaggleError) || error instanceof InvariantError)
+    return error instanceof Error ? pino.stdSerializers.err(error) : error;
+  const { name, code, message, cause } = error;
+  return { type: name, code, message, ...(cause === undefined ? {} : { cause: messageOf(cause) }) };
 }
 
 async function prettyStream(output: Output) {

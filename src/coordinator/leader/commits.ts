@@ -13,7 +13,13 @@
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
-import { InvariantError, JournalDamagedError, UnreachableError, WaggleError } from "../../errors.ts";
+import {
+  InvariantError,
+  JournalDamagedError,
+  messageOf,
+  UnreachableError,
+  WaggleError,
+} from "../../errors.ts";
 import { type BatchIndex, batchIndex, type Term } from "../../ids.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { RecentBatches } from "../../journal/recent-batches.ts";
@@ -364,7 +370,10 @@ export class Commits {
     this.#next = undefined;
     this.#writer.stop();
     this.#hooks.onRenewing();
-    logger.error({ err: why, segment: this.#live.number }, "the segment is faulty; going on in a new one");
+    logger.error(
+      { why: messageOf(why), segment: this.#live.number },
+      "the segment is faulty; going on in a new one",
+    );
     this.#log.continueAt(this.#inFlight.tail, this.#writer.position, "");
     const writing = { segment: this.#live.number, term: this.term };
     if (sinceMs < timing.timeoutMs) await pause(clock, timing.timeoutMs - sinceMs, signal);

@@ -20,7 +20,7 @@
 
 import type { Logger } from "pino";
 import type { Clock, Random } from "../../clock.ts";
-import { JournalDamagedError, mayAnswerLater } from "../../errors.ts";
+import { JournalDamagedError, mayAnswerLater, messageOf } from "../../errors.ts";
 import { GracePeriod } from "../../grace-period.ts";
 import type { Term } from "../../ids.ts";
 import type { BaseRef } from "../../journal/base.ts";
@@ -151,7 +151,7 @@ class TakingLead {
       const mayBegin = mayAnswerLater(error) || error instanceof NewSegmentError || lostBy !== undefined;
       if (!isReconnected && !mayBegin) throw error;
       if (!isReconnected) {
-        logger.warn({ err: error }, "the lead could not be taken; taking it begins again");
+        logger.warn({ why: messageOf(error) }, "the lead could not be taken; taking it begins again");
         // Behind a foreign record no pause is needed: passing over the segment takes T.
         if (lostBy !== "foreign") await pause(clock, limits.journalRetryMsMax, this.#signal);
       }
