@@ -240,11 +240,11 @@ class LinkedAgent implements Agent {
     });
     const { id, group = NO_GROUP } = profile;
     const subjects = subjectsOf(swarm);
-    const standIn = wire.standIn?.placeFor({
+    const standIn = wire.standIn?.memberFor({
       heartbeat: subjects.agent(group, id, "heartbeat"),
       log: subjects.agentLog(group, id),
     });
-    const bundle = wire.bundler?.placeFor({ subjects, group, id });
+    const bundle = wire.bundler?.memberFor({ subjects, group, id });
     this.#session = new AgentSession({
       swarm,
       profile,

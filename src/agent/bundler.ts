@@ -35,8 +35,8 @@ export interface BundledAgent {
   readonly id: string;
 }
 
-/** One agent's place in a bundler. */
-export interface BundlePlace {
+/** One agent's part in a bundler. */
+export interface BundleMember {
   /** Takes the agent's assignments that arrive with those of other agents. Returns a function that ends this. */
   listen(onAssign: (push: AssignPush) => void): () => void;
   /** Whether messages of the verb are bundled now. */
@@ -62,7 +62,7 @@ export class Bundler {
     this.#deps = deps;
   }
 
-  placeFor(agent: BundledAgent): BundlePlace {
+  memberFor(agent: BundledAgent): BundleMember {
     const key = `${agent.subjects.prefix} ${agent.group}`;
     const bundle = this.#bundleByGroup.get(key) ?? new GroupBundle(this.#deps, agent);
     this.#bundleByGroup.set(key, bundle);

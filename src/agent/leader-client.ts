@@ -12,7 +12,7 @@ import { type QuickCheck, readQuickly } from "../protocol/quick-checks.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
 import type { RequestOptions, Transport } from "../transport/transport.ts";
-import type { BundlePlace, PartOutcome } from "./bundler.ts";
+import type { BundleMember, PartOutcome } from "./bundler.ts";
 
 export type Answer<Value> =
   | { readonly kind: "answered"; readonly value: Value }
@@ -34,7 +34,7 @@ export class LeaderClient {
   readonly #group: string;
   readonly #agent: string;
   readonly #horizon: Horizon;
-  readonly #bundle: BundlePlace | undefined;
+  readonly #bundle: BundleMember | undefined;
 
   /** @param horizon learns the journal's position from each answer */
   constructor(
@@ -42,7 +42,7 @@ export class LeaderClient {
     subjects: Subjects,
     { id, group = NO_GROUP }: { readonly id: string; readonly group?: string },
     horizon: Horizon,
-    bundle?: BundlePlace,
+    bundle?: BundleMember,
   ) {
     this.#bundle = bundle;
     this.#horizon = horizon;

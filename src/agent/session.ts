@@ -62,7 +62,7 @@ import { isInbox, subjectsOf } from "../protocol/subjects.ts";
 import { type RetryPace, retryPaused, TryAgain } from "../retry-paused.ts";
 import type { ConnectionStatus, Message, Transport } from "../transport/transport.ts";
 import type { AttemptLedger, AttemptName, HeldAttempt } from "./attempt-ledger.ts";
-import type { BundlePlace } from "./bundler.ts";
+import type { BundleMember } from "./bundler.ts";
 import { inMessages } from "./chunk-buffer.ts";
 import { Departure } from "./departure.ts";
 import { attemptName, IncarnationState } from "./incarnation-state.ts";
@@ -88,7 +88,7 @@ import { readPush } from "./quick-checks.ts";
 import { ResultOutbox } from "./result-outbox.ts";
 import { abortReasonOf, signalling, signalOfRefusal } from "./signals.ts";
 import { type LocalSlotLease, SlotLeases } from "./slot-leases.ts";
-import type { StandInPlace } from "./stand-in.ts";
+import type { StandInMember } from "./stand-in.ts";
 
 export interface AgentSessionDeps {
   readonly swarm: SwarmId;
@@ -100,9 +100,9 @@ export interface AgentSessionDeps {
   readonly log: SessionLog;
   readonly notify: (notice: SessionNotice) => void;
   /** Sends heartbeats while this thread is blocked. Absent: none does. */
-  readonly standIn?: StandInPlace;
+  readonly standIn?: StandInMember;
   /** Sends messages of several agents together. Absent: the agent has its connection for itself. */
-  readonly bundle?: BundlePlace;
+  readonly bundle?: BundleMember;
 }
 
 /** What a heartbeat lists. */

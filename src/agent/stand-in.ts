@@ -50,10 +50,10 @@ export class StandIn {
     this.#log = log;
   }
 
-  /** A place for one agent. */
-  placeFor(subjects: StandInSubjects): StandInPlace {
+  /** One agent's side of the stand-in. */
+  memberFor(subjects: StandInSubjects): StandInMember {
     this.#agents += 1;
-    return new StandInPlace(this.#agents, subjects, {
+    return new StandInMember(this.#agents, subjects, {
       send: (order) => this.#send(order),
       end: (id) => this.#end(id),
     });
@@ -94,8 +94,8 @@ interface StandInThread {
   readonly end: (id: number) => void;
 }
 
-/** One agent's side of the stand-in. */
-export class StandInPlace {
+/** One agent of the stand-in, as the agent uses it. */
+export class StandInMember {
   readonly #id: number;
   readonly #subjects: StandInSubjects;
   readonly #thread: StandInThread;

@@ -88,12 +88,12 @@ export function printIssued(
       `  hand over the folder ${shortest(handed.folder, shell.cwd)}`,
       `  use: ${output.asStarted(useOf(credential, shown))}`,
       ...(reload === "reloaded" ? ["  the running server has reloaded its configuration"] : []),
-      ...(notified?.ok ? [`  the leader knows ${notifiedOf(credential)}`] : []),
+      ...(notified?.ok ? [`  the leader knows ${grantedText(credential)}`] : []),
     ].join("\n"),
   );
 }
 
-function notifiedOf({ role, group, project }: Credential): string {
+function grantedText({ role, group, project }: Credential): string {
   if (role === "agent") return `the grant of group ${group}`;
   return `the inbox, for answers about ${project === undefined ? "all projects" : `project ${project}`}`;
 }

@@ -217,7 +217,7 @@ async function add(context: VerbContext, role: Role, flags: AddFlags): Promise<E
       ? await sendGrant(context, folder, credential)
       : await sendUsersIfRunning(context, folder, { credential, reload });
   printIssued(context, { issued, did: "added", reload, notified });
-  if (isBounded) noteNotNotified(context, credential, notified);
+  if (isBounded) notePending(context, credential, notified);
   return exitCodes.ok;
 }
 
@@ -237,11 +237,7 @@ function isOnlyOfGroup(context: VerbContext, { name, group }: Credential): boole
   return !credentials.some((each) => each.name !== name && each.group === group && isValid(each, now));
 }
 
-function noteNotNotified(
-  { output }: VerbContext,
-  credential: Credential,
-  notified: Notified | undefined,
-): void {
+function notePending({ output }: VerbContext, credential: Credential, notified: Notified | undefined): void {
   if (notified?.ok !== false) return;
   output.note(`the leader does not know yet: ${notified.missing}`);
   output.note(`tell it later, as an operator: \`${grantCommandOf(credential)}\``);
@@ -376,7 +372,7 @@ async function revoke(context: VerbContext, name: string): Promise<ExitCode> {
   );
   if (notified?.ok && credential.role === "agent")
     context.output.note(`the leader has taken back the attempts and slots of group ${credential.group}`);
-  if (credential.role === "agent") noteNotNotified(context, credential, notified);
+  if (credential.role === "agent") notePending(context, credential, notified);
   return exitCodes.ok;
 }
 

@@ -209,7 +209,7 @@ async function runAndReport(run: Run, flags: TortureFlags, context: VerbContext)
   const [failed] = summary.failed;
   if (flags.shrink === true) {
     if (failed === undefined) output.note("nothing was shrunk: no seed failed");
-    else await shrinkAndTell({ ...terms, seed: failed }, context);
+    else await shrinkAndPrint({ ...terms, seed: failed }, context);
   }
   return failed === undefined && summary.neverReached.length === 0 ? exitCodes.ok : exitCodes.unexpected;
 }
@@ -228,7 +228,7 @@ function printInterrupted(
   );
 }
 
-async function shrinkAndTell(request: SeedRequest, { output, shell, signal }: VerbContext): Promise<void> {
+async function shrinkAndPrint(request: SeedRequest, { output, shell, signal }: VerbContext): Promise<void> {
   const progress = showProgress(output, { name: "shrinking", unit: "attempts" });
   const shrunk = await shrink(request, {
     signal,

@@ -178,7 +178,7 @@ describe("an agent", () => {
     await started("t1");
     await swarm.client.ask(subjects.agent("_", "a1", "leave"), await joins.next());
     await expect.poll(() => agent.status(), { timeout: 5_000 }).toBe("offline");
-    expect((await swarm.client.task("t1")).state, "nobody has a place for it").toBe("queued");
+    expect((await swarm.client.task("t1")).state, "no agent has free capacity").toBe("queued");
     const other = await anAgent({ id: "a2" });
     await expect.poll(() => other.counts().completed, { timeout: 5_000 }).toBe(1);
     expect(agent.counts()).toMatchObject({ running: 1, waiting: 0 });

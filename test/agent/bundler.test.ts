@@ -1,7 +1,7 @@
 // Several agents on one connection: one message for all, and each agent its own answer.
 
 import { beforeEach, expect, it } from "vitest";
-import { type BundlePlace, Bundler } from "../../src/agent/bundler.ts";
+import { type BundleMember, Bundler } from "../../src/agent/bundler.ts";
 import { systemRandom } from "../../src/clock.ts";
 import { swarmId } from "../../src/ids.ts";
 import { encode, parseText } from "../../src/protocol/codec.ts";
@@ -35,13 +35,13 @@ beforeEach(() => {
   bundler = new Bundler({ transport: hub.connect(), clock, random: systemRandom });
 });
 
-const place = (id: string, group = "_") => bundler.placeFor({ subjects, group, id });
-const ask = (from: BundlePlace, message: object) =>
+const place = (id: string, group = "_") => bundler.memberFor({ subjects, group, id });
+const ask = (from: BundleMember, message: object) =>
   from.request("result", Buffer.from(encode(message)), undefined);
 const value = (outcome: object) => ({ kind: "part", value: outcome });
 
-function two(): [BundlePlace, BundlePlace] {
-  const places: [BundlePlace, BundlePlace] = [place("a1"), place("a2")];
+function two(): [BundleMember, BundleMember] {
+  const places: [BundleMember, BundleMember] = [place("a1"), place("a2")];
   for (const each of places) each.listen(() => undefined);
   return places;
 }
@@ -125,7 +125,7 @@ it("assignments of one message reach their agents", () => {
     .then(async () => {
       expect(got).toEqual([]);
       const [one] = [place("a1")];
-      void ask(one as BundlePlace, { n: 1 });
+      void ask(one as BundleMember, { n: 1 });
       await sent();
       leader.publish(subjects.assign("_", heard[0]?.speaker ?? ""), encode(push));
       await sent();

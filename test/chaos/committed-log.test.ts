@@ -7,7 +7,7 @@ import { CommittedLog, type LogRecord } from "../../src/sim/history/committed-lo
 import type { Event } from "../../src/state/event.ts";
 import { committedLog } from "./committed-log.ts";
 
-describe("the committed line", () => {
+describe("the committed log", () => {
   it("is the chain behind the last record, wherever its batches are", () => {
     const [a, b, c] = chain(3);
     const moved = at(9, c);

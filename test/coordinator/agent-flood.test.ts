@@ -57,7 +57,7 @@ async function tenSeconds(each: (second: number) => Promise<void> | void): Promi
   }
 }
 
-it("is heard as often as its places warrant, warned of once, and counted", async () => {
+it("is heard as often as its capacity permits, warned of once, and counted", async () => {
   const flooding = await reporter("a1", {}, 2);
   await tenSeconds(() => {
     for (let n = 0; n < FLOOD_PER_SECOND; n += 1) report(flooding, n / FLOOD_PER_SECOND);

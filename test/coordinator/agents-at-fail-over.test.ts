@@ -92,7 +92,7 @@ async function killFirst(): Promise<void> {
   expect(await standby.whenLeading()).toBe(2);
 }
 
-describe.each(["stored", "lost"] as const)("a leader killed when its word was %s", (how) => {
+describe.each(["stored", "lost"] as const)("a leader killed when its assignment was %s", (how) => {
   it("during a join leaves one session, which the next leader knows and gives work", async () => {
     failNextAppend(how);
     const agent = joining();

@@ -267,7 +267,7 @@ describe("a heartbeat", () => {
     }
   });
 
-  it("brings a revoke that was lost again, and frees the place when the attempt is gone", async () => {
+  it("repeats a lost revoke, and frees the capacity when the attempt is gone", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 1 });
     await swarm.submit("t1", "t2");
     await agent.assignment();

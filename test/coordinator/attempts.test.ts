@@ -182,7 +182,7 @@ describe("a stall limit", () => {
     expect(await swarm.client.task("t1")).toMatchObject({ attempts: 2 });
   });
 
-  it("begins for a prefetched task once its agent has a place for it", async () => {
+  it("begins for a prefetched task once the agent has free capacity", async () => {
     const agent = await swarm.agent("a1", { maxConcurrent: 1, prefetch: 1 });
     await submit({ id: "first" }, { id: "next", stallMs: 3_000 });
     const first = await agent.assignment();

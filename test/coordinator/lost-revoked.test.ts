@@ -6,7 +6,7 @@ import { startTestSwarm, subjects, type TestSwarm } from "../support/swarm.ts";
 let swarm: TestSwarm;
 afterEach(() => swarm.stop());
 
-it("an assignment that was lost and revoked is sent again as revoked, and its place becomes free", async () => {
+it("a lost and revoked assignment is sent again as revoked, and the capacity becomes free", async () => {
   swarm = await startTestSwarm();
   const agent = await swarm.agent("a1", { maxConcurrent: 1 });
   await swarm.client.submit([{ id: "t1", kind: "count" }]);

@@ -31,7 +31,7 @@ function underWay(overrides: Parameters<typeof submit>[0] = {}): Turns {
 }
 
 describe("a report", () => {
-  it("of success ends the task with its result, latency and tokens, and frees the place", () => {
+  it("of success ends the task with its result, latency and tokens, and frees the capacity", () => {
     const turns = underWay();
     turns.pass(250);
     expect(turns.turn(turns.report("t1", { ...completed, tokens: 7 }))).toEqual([{ kind: "ok" }]);

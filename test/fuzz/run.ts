@@ -119,13 +119,13 @@ async function dashboardUrl(lines: AsyncIterable<string>): Promise<string> {
 
 /** Bytes over connections that the broker may close at any time. */
 class RawSender {
-  readonly #broker: BrokerPlace;
+  readonly #broker: BrokerAddress;
   /** Whether the nth connection, from 1, logs in. */
   readonly #logsIn: (nth: number) => boolean;
   #socket: Socket | undefined;
   #opened = 0;
 
-  constructor(broker: BrokerPlace, logsIn: (nth: number) => boolean) {
+  constructor(broker: BrokerAddress, logsIn: (nth: number) => boolean) {
     this.#broker = broker;
     this.#logsIn = logsIn;
   }
@@ -174,7 +174,7 @@ class RawSender {
   }
 }
 
-interface BrokerPlace {
+interface BrokerAddress {
   readonly port: number;
   readonly secret: string;
 }

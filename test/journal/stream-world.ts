@@ -136,7 +136,7 @@ export class WireTap implements StreamWire {
     const listening = this.#wire.listen((message) => {
       const [seq = ""] = message.reply.split(".").slice(5);
       if (this.isMute) return;
-      if (isStale) return handler(wordOfAnEmptyStream());
+      if (isStale) return handler(emptyStreamInfo());
       if (seq !== "") this.delivered += 1;
       if (this.lost.delete(Number(seq))) return;
       const prefix = this.ackPrefix;
@@ -160,7 +160,7 @@ export class WireTap implements StreamWire {
   }
 }
 
-function wordOfAnEmptyStream(): StreamMessage {
+function emptyStreamInfo(): StreamMessage {
   const status = { code: 100, description: "Idle Heartbeat", lastConsumerSeq: 0, lastStreamSeq: 0 };
   return { subject: "", reply: "", data: new Uint8Array(), status };
 }

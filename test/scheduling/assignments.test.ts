@@ -37,7 +37,7 @@ function brokenBy({ state, at }: SwarmFixture, event: EventOf<"TaskAssigned">): 
     "the task waits": row.state === "queued" && event.attempt === row.attempt + 1,
     "the agent is there": couldServe(state, agent, kind, spec) && agent.incarnation === event.incarnation,
     "the agent answers": !agent.unresponsive,
-    "a place is free": agent.open.size < agent.maxConcurrent + agent.prefetch,
+    "capacity is free": agent.open.size < agent.maxConcurrent + agent.prefetch,
     "its rate is not used up": !rateGate(state, agent.agentType, at),
     "a suspended agent is probed, once and when it is due":
       suspension === undefined ||

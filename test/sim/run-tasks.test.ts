@@ -1,4 +1,4 @@
-// Virtual time: the order of events at one instant, the place where a task waits, and the log.
+// Virtual time: the order of events at one instant, where a task waits, and the log.
 
 import { describe, expect, it } from "vitest";
 import { checkAfterTurn } from "../../src/core/invariants.ts";
@@ -178,7 +178,7 @@ describe("a simulated swarm does not stand still while time alone may move it", 
 });
 
 describe("early binding", () => {
-  it("keeps what an agent has no place for in that agent's queue", () => {
+  it("keeps tasks beyond the capacity in the agent's queue", () => {
     const load = workload({
       attemptOf: ({ agent }) => ({ ms: agent.index === 0 ? 100 : 10, succeeds: true }),
     });

@@ -65,7 +65,7 @@ const longest = [
   "test/model/segments.test.ts",
   // npm run test:process
   "test/process/bases.test.ts",
-  "test/process/agent-lives.test.ts",
+  "test/process/agent-restarts.test.ts",
   "test/process/slots.test.ts",
   "test/process/kill-coordinator.test.ts",
   "test/process/holds.test.ts",

@@ -9,7 +9,7 @@ import { InvariantError } from "../../errors.ts";
 import { type CopiedError, errorOf, type JournalPlace } from "../../journal/thread-values.ts";
 import type { FoundAudit, JournalVerifier } from "./audit-check.ts";
 
-export type VerifyWord =
+export type VerifyMessage =
   | { readonly type: "progress"; readonly idx: number }
   | { readonly type: "verified"; readonly found: FoundAudit | undefined }
   | { readonly type: "failed"; readonly error: CopiedError };
@@ -34,10 +34,10 @@ export class ThreadVerifier implements JournalVerifier {
     const stop = () => void thread.terminate();
     signal.addEventListener("abort", stop, { once: true });
     return await new Promise<FoundAudit | undefined>((resolve, reject) => {
-      thread.on("message", (word: VerifyWord) => {
-        if (word.type === "progress") onProgress(word.idx);
-        else if (word.type === "verified") resolve(word.found);
-        else reject(errorOf(word.error));
+      thread.on("message", (message: VerifyMessage) => {
+        if (message.type === "progress") onProgress(message.idx);
+        else if (message.type === "verified") resolve(message.found);
+        else reject(errorOf(message.error));
       });
       thread.once("error", reject);
       thread.once("exit", (code) =>

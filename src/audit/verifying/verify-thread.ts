@@ -11,11 +11,11 @@ import { openNatsJournal } from "../../journal/nats.ts";
 import { copyOf, type JournalPlace } from "../../journal/thread-values.ts";
 import { limits } from "../../limits.ts";
 import type { FoundAudit } from "./audit-check.ts";
-import type { VerifyWord } from "./thread-verifier.ts";
+import type { VerifyMessage } from "./thread-verifier.ts";
 import { type Verification, verifyJournal } from "./verify.ts";
 
 async function main(port: MessagePort, place: JournalPlace): Promise<void> {
-  const say = (word: VerifyWord) => port.postMessage(word);
+  const say = (message: VerifyMessage) => port.postMessage(message);
   yieldToOthers();
   try {
     const journal = await open(place);

@@ -215,9 +215,9 @@ export class SimStream {
   }
 
   /** @param lastWord final status of a deleted stream to its readers; a restarting server sends none */
-  forgetConsumers(lastWord?: string): void {
+  forgetConsumers(lastStatus?: string): void {
     for (const [name, consumer] of [...this.#consumers]) {
-      if (lastWord !== undefined) consumer.pull?.send(status(409, lastWord, consumer));
+      if (lastStatus !== undefined) consumer.pull?.send(status(409, lastStatus, consumer));
       this.forgetConsumer(name);
     }
   }
@@ -257,11 +257,11 @@ export class SimStream {
     }
   }
 
-  #endPull(consumer: Consumer, lastWord: Delivery | undefined): void {
+  #endPull(consumer: Consumer, lastStatus: Delivery | undefined): void {
     const { pull } = consumer;
     consumer.pull = undefined;
     consumer.cancelHeartbeat();
-    if (lastWord !== undefined) pull?.send(lastWord);
+    if (lastStatus !== undefined) pull?.send(lastStatus);
   }
 
   #drop(seq: number): void {
@@ -296,6 +296,6 @@ export function status(
   description: string,
   { delivered, nextSeq }: Pick<Consumer, "delivered" | "nextSeq">,
 ): Delivery {
-  const word = { code, description, lastConsumerSeq: delivered, lastStreamSeq: nextSeq - 1 };
-  return { subject: "", reply: "", data: NO_BYTES, status: word };
+  const line = { code, description, lastConsumerSeq: delivered, lastStreamSeq: nextSeq - 1 };
+  return { subject: "", reply: "", data: NO_BYTES, status: line };
 }

@@ -147,7 +147,7 @@ describe("a frame", () => {
     expect(shown).toHaveLength(24);
   });
 
-  it("keeps the table in its place while the summary has fewer lines", () => {
+  it("keeps the table at its row while the summary has fewer lines", () => {
     const size = { columns: 80, rows: 24 };
     const view = { colors, asStarted, size, project: undefined, notice: undefined };
     const tabsAt = (frame: { readonly lines: readonly string[] }) =>

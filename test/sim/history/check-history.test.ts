@@ -434,19 +434,19 @@ describe("a violation planted on purpose", () => {
   });
 
   it("a fenced session that joins again", () => {
-    const life = { agent: "a1", incarnation: "a1-1" };
-    const left = { type: "AgentLeft", ...life, reason: "fenced" } as unknown as Event;
-    const joined = { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 } as unknown as Event;
+    const session = { agent: "a1", incarnation: "a1-1" };
+    const left = { type: "AgentLeft", ...session, reason: "fenced" } as unknown as Event;
+    const joined = { type: "AgentJoined", ...session, kinds: [], maxConcurrent: 1 } as unknown as Event;
     const journal = (events: readonly Event[]) => withAtEnd(events);
     expect(names({ journal: journal([left, joined]) })).toContain("P4 sessions");
     expect(names({ journal: journal([joined, left]) })).not.toContain("P4 sessions");
   });
 
   it("an ended session with assignments that joins again, unless the agent was forgotten", () => {
-    const life = { agent: "a9", incarnation: "a9-1" };
-    const assigned = { type: "TaskAssigned", task: "none", attempt: 1, ...life } as unknown as Event;
-    const left = { type: "AgentLeft", ...life, reason: "lapsed" } as unknown as Event;
-    const joined = { type: "AgentJoined", ...life, kinds: [], maxConcurrent: 1 } as unknown as Event;
+    const session = { agent: "a9", incarnation: "a9-1" };
+    const assigned = { type: "TaskAssigned", task: "none", attempt: 1, ...session } as unknown as Event;
+    const left = { type: "AgentLeft", ...session, reason: "lapsed" } as unknown as Event;
+    const joined = { type: "AgentJoined", ...session, kinds: [], maxConcurrent: 1 } as unknown as Event;
     const forgotten = { type: "AgentForgotten", agent: "a9" } as unknown as Event;
     const wrongIn = (events: readonly Event[]) => checkSessions(new CommittedLog(withAtEnd(events))).length;
     expect(wrongIn([assigned, left, joined])).toBe(1);
@@ -520,15 +520,15 @@ function without(observed: Observation, field: string, more: object): Observatio
 
 /** The history of a task that completed. */
 function trueStory(): Required<NonNullable<StoryObserved["answer"]>> {
-  const line = logOf(recorded);
-  const life = line.taskById.get("default/done");
-  if (life === undefined) throw new Error("the task is not in the journal");
-  const attempts = [...life.attempts].map(([attempt, { agent, openedIdx }]) => ({
+  const log = logOf(recorded);
+  const history = log.taskById.get("default/done");
+  if (history === undefined) throw new Error("the task is not in the journal");
+  const attempts = [...history.attempts].map(([attempt, { agent, openedIdx }]) => ({
     attempt,
     agent,
     assignedIdx: openedIdx,
   }));
-  return { events: life.events, attempts, statusIdx: line.lastIdx };
+  return { events: history.events, attempts, statusIdx: log.lastIdx };
 }
 
 function aStory(more: Pick<StoryObserved, "answer" | "refused" | "saysLoss">): StoryObserved {
