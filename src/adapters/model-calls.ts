@@ -277,13 +277,13 @@ function explained(error: unknown, model: string, resource: string): unknown {
   if (!(error instanceof WaggleError)) return error;
   if (error.code === "WAGGLE_INVALID_MESSAGE" && error.field?.startsWith("resources") === true) {
     const sentence =
-      `a call of ${model} needs a slot of the resource '${headOf(resource, 40)}', which is no name of a resource (1–128 ` +
-      "printable characters without spaces): name another with the adapter's option `resource`";
+      `a call of ${model} needs a slot of the resource '${headOf(resource, 40)}', an invalid name (1–128 printable ` +
+      "characters without spaces): name a resource with the adapter's option `resource`";
     return new InvalidValueError(sentence, { field: "resource", cause: error });
   }
   if (error.code !== "WAGGLE_UNKNOWN_RESOURCE") return error;
   const sentence =
-    `a call of ${model} needs a slot of the resource ${resource}, which is unknown: set its number of concurrent ` +
-    `calls (\`waggle resource set ${resource} --slots 4\`), or name another resource with the adapter's option \`resource\``;
+    `a call of ${model} needs a slot of the unknown resource ${resource}: set its number of concurrent calls ` +
+    `(\`waggle resource set ${resource} --slots 4\`), or name a different resource with the adapter's option \`resource\``;
   return new WaggleError(error.code, sentence, { field: "resource", cause: error });
 }

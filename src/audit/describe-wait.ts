@@ -80,11 +80,11 @@ function journalText({
 /** A query about a project names no task of other projects. They share the swarm's budget alone. */
 function keptText({ task, project, user }: Extract<TaskObstacle, { reason: "room-kept" }>): string {
   const isNamed = task !== undefined && project !== undefined && user !== undefined;
-  const whose = isNamed ? `${task} of ${project}/${user}` : "a task of another project";
+  const whose = isNamed ? `${task} of ${project}/${user}` : "a task of a different project";
   const budgets = isNamed
     ? `\`waggle project set ${project} --budget N\`, or \`waggle policy set --budget N\` if it is the swarm's,`
     : "`waggle policy set --budget N`";
-  return `The rest of the budget is reserved for ${whose}, which has waited past the starvation limit: this task goes after it, or when ${budgets} has room for both`;
+  return `The rest of the budget is reserved for ${whose}, which is past the starvation limit. This task goes next, or when ${budgets} has room for both`;
 }
 
 type KindObstacle = Extract<TaskObstacle, { reason: "no-agent-serves-kind" }>;

@@ -76,7 +76,7 @@ export function requirePrivate(path: string): void {
   if (found === undefined || own === undefined) return; // Windows has no user ids
   if (found.isDirectory() && found.uid === own && (found.mode & OTHERS) === 0) return;
   throw new InvalidConfigError(
-    `${path} holds keys, and must be a folder of this user alone (mode 700): look at its files, then run ` +
+    `${path} holds keys, and must belong to this user alone (mode 700): look at the files, then run ` +
       `\`chmod -R go= ${path}\`, or name a folder of your own with --data-folder`,
     { field: "dataFolder" },
   );

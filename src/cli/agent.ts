@@ -49,8 +49,8 @@ interface AgentFlags {
 export function agentCommand(program: Program): Command {
   return new Command("agent")
     .description(
-      "Joins the swarm as an agent that runs tasks of --kind, with a command (--exec), an HTTP endpoint " +
-        "(--http), a tool of an MCP server (--mcp), or an agent of A2A (--a2a).",
+      "Joins the swarm as an agent for tasks of --kind. A command (--exec), an HTTP endpoint (--http), a tool of an " +
+        "MCP server (--mcp), or an A2A agent (--a2a) runs the tasks.",
     )
     .option(
       "--kind <kinds>",

@@ -30,8 +30,8 @@ export function bridgeCommand(program: Program): Command {
   const synadia = new Command("synadia")
     .summary("adopt the agents of the Synadia Agent Protocol")
     .description(
-      "Finds the agents of the Synadia Agent Protocol for NATS 0.3 on the server, and joins each to the swarm: one " +
-        "task at a time, of the kinds prompt and prompt.<agent>. The payload is the prompt, the answer the result.",
+      "Finds the agents of the Synadia Agent Protocol for NATS 0.3 on the server, and joins each to the swarm. Each " +
+        "runs one task at a time, of the kinds prompt and prompt.<agent>. The payload is the prompt, the answer the result.",
     )
     .option(
       "--agent <names>",

@@ -13,8 +13,8 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 export function demoCommand(program: Program): Command {
   return new Command("demo")
     .description(
-      "Starts a coordinator and five agents, each in a process of its own, and has them count, digest and outline the " +
-        "text files of a folder. One agent breaks on the way and is repaired: the picture shows how the work is routed. " +
+      "Starts a coordinator and five agents in separate processes. The agents count, digest and outline the text " +
+        "files of a folder. One agent breaks on the way and is repaired: the picture shows how the work is routed. " +
         "Ends within 45 s and stops all processes of the demo. It uses a swarm and a data folder of its own, " +
         "<data folder>/demo/swarm. Results: <data folder>/demo/results.ndjson.",
     )

@@ -39,9 +39,8 @@ interface ExplainFlags {
 export function explainCommand(program: Program): Command {
   return new Command("explain")
     .description(
-      "Shows why a task waits: the reason and its remedy, each agent with its score or the reason " +
-        "against the agent, and when the task's turn comes. For an assigned task: the candidates and the " +
-        "deciding reason. A receipt holds the three best candidates; --attempt and --full show every agent, by " +
+      "Shows why a task waits: the reason, the remedy, and when the task's turn comes. Also shows each agent with " +
+        "its score, or the reason against the agent. For an assigned task: the candidates and the deciding reason. A receipt holds the three best candidates; --attempt and --full show every agent, by " +
         "replaying the journal up to that assignment. With --resource: the waiting requests for slots, in the present " +
         "order, with L and its terms; with --journal, the requests that competed for a past grant.",
     )

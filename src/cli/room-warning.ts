@@ -32,8 +32,8 @@ function ageAlone(bytesMax: number): string | undefined {
   if (!Number.isFinite(bytesMax)) return undefined;
   const kept = formatBytes(keptBytesMax(bytesMax));
   return (
-    `at most ${kept} of the journal is kept, of any age (retain gives no size, and the journal's storage is ` +
-    `${formatBytes(bytesMax)}): for more, add a size to retain, such as 30d,100GiB`
+    `at most ${kept} of the journal is kept, of any age: retain gives no size, and the journal's storage is ` +
+    `${formatBytes(bytesMax)}. For more, add a size to retain, such as 30d,100GiB`
   );
 }
 

@@ -25,7 +25,7 @@ export function serveA2aCommand(program: Program): Command {
   return new Command("a2a")
     .summary("be an agent of A2A")
     .description(
-      "Serves an A2A 1.0 agent over HTTP, with JSON-RPC and streams: each kind is a skill, each message a task, and " +
+      "Serves an A2A 1.0 agent over HTTP, with JSON-RPC and streams. Each kind is a skill, each message a task, and " +
         "each result an artifact. The card is at /.well-known/agent-card.json.",
     )
     .option("--kind <kinds>", "kinds of the tasks, separated by commas; may be repeated. Required", kindList)

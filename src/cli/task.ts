@@ -15,10 +15,10 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 export function taskCommand(program: Program): Command {
   return new Command("task")
     .description(
-      "Shows a task's history from the journal: the request, each attempt with its receipt (the reason for " +
-        "the agent), each wait, and the end with the first lines of the result (--json has all of it). Of " +
-        "the newest three attempts it shows the last lines of stderr (--exec) or of " +
-        "context.log, while their agent lives. For a waiting task it gives the reason; `waggle explain` has more.",
+      "Shows a task's history from the journal: the request, the waits, each attempt with its receipt (the reason " +
+        "for the agent), and the end. Prints the first lines of the result; --json has the whole result. Of the " +
+        "newest three attempts it shows the last lines of stderr (--exec) or of context.log, while their agent " +
+        "lives. For a waiting task it gives the reason; `waggle explain` has more.",
     )
     .argument("<id>", "id of the task")
     .option("--project <name>", "project of the task. Default: the only project that has a task of this id")

@@ -35,8 +35,8 @@ interface UpFlags {
 export function upCommand(program: Program): Command {
   return new Command("up")
     .description(
-      "Runs a coordinator of the swarm. Its broker is the server of --nats or NATS_URL, else the broker of the " +
-        "data folder, else a nats-server from the PATH, else the development broker. A broker started by " +
+      "Runs a coordinator of the swarm. The broker is the first of: the server of --nats or NATS_URL, the data " +
+        "folder's broker, a nats-server from the PATH, the development broker. A broker started by " +
         "`waggle up` keeps running until `waggle down`. With a journal in JetStream, a second coordinator of the " +
         "same swarm becomes a standby.",
     )

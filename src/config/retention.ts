@@ -41,8 +41,8 @@ export function retentionIn(text: string): Retention | undefined {
 export function retentionWarning({ ageMs, bytes }: Retention): string | undefined {
   if (ageMs >= limits.auditRetentionMsLittle && bytes >= limits.auditRetentionBytesLittle) return undefined;
   return (
-    "retain keeps so little of the journal that results and histories of tasks are removed soon after the tasks end, with the " +
-    "second base after them. No waiting or running task is lost. Set 1h, 16MiB or more to read results later"
+    "retain is very small: results and histories of tasks are removed soon after the end, with the second base after " +
+    "the end. No waiting or running task is lost. Set 1h, 16MiB or more to read results later"
   );
 }
 

@@ -146,7 +146,7 @@ function budgetWarnings(
   for (const { settings } of state.kindByName.values())
     if (settings?.cheaper !== undefined || settings?.cheaperType !== undefined) return [];
   return [
-    "a budget in mode downgrade limits nothing while no kind has a cheaper kind or a cheaper type: set one with " +
+    "a budget in mode downgrade limits nothing without a cheaper kind or type: set one with " +
       "`waggle kind set <kind> --cheaper <other>` or `--cheaper-type <type>`, or use mode wait or reject",
   ];
 }

@@ -458,7 +458,7 @@ function fullText({ reason, project, user, has, max }: QueueRefusal): string {
     case "too-many-users":
       return `project ${project} has ${count(has)} users with live tasks, the maximum: try again when all tasks of one user have ended`;
     case "too-many-needs":
-      return `tasks that have not ended ask for ${count(has)} different sets of labels, and no task with other needs is taken beyond ${count(max)}: try again when all tasks of a set have ended, or use fewer different sets`;
+      return `live tasks need ${count(has)} different sets of labels, at most ${count(max)} may: try again when all tasks of a set have ended, or use fewer different sets`;
     case "too-many-projects":
       return `${count(has)} projects have tasks or settings, the maximum, and ${project} has none: try again when the tasks of one project have ended`;
     default:

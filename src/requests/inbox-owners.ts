@@ -40,7 +40,7 @@ function isInboxOf(user: string, inbox: string): boolean {
 
 export function foreignInbox(project: string): CodedError {
   const sentence =
-    `notify: security is strict, and this inbox belongs to no user set for project ${project}: use the inbox prefix ` +
-    "of the user (--inbox-prefix), or have the project's owner name the user (`waggle project set --inbox-user`)";
+    `notify: security is strict, and the inbox belongs to no user set for project ${project}. Use the user's inbox ` +
+    "prefix (--inbox-prefix), or have the project's owner name the user (`waggle project set --inbox-user`)";
   return codedError("WAGGLE_FORBIDDEN", sentence, { field: "notify" });
 }

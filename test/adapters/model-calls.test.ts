@@ -728,7 +728,7 @@ describe("wrong input", () => {
     const model = new ModelCalls("test", swarm, {});
     const asked = model.open({ ...call, model: "my model" });
     await expect(asked).rejects.toMatchObject({ code: "WAGGLE_INVALID_VALUE", field: "resource" });
-    await expect(asked).rejects.toThrow("name another with the adapter's option `resource`");
+    await expect(asked).rejects.toThrow("name a resource with the adapter's option `resource`");
   });
 
   it("refuses a function that returns no name of a resource", async () => {

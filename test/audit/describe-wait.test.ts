@@ -114,11 +114,11 @@ describe("a budget in its way", () => {
   it("with a reserved rest: for which task, and what makes room for both", () => {
     const kept = { reason: "room-kept", task: "big", project: "acme", user: "ann" } as const;
     expect(describeObstacle(kept, { agents: [] }, noon)).toMatch(
-      /reserved for big of acme\/ann, .* goes after it, or when `waggle project set acme --budget N`, or/,
+      /reserved for big of acme\/ann, .* This task goes next, or when `waggle project set acme --budget N`, or/,
     );
     const { reason } = kept;
     expect(describeObstacle({ reason }, { agents: [] }, noon)).toMatch(
-      /reserved for a task of another project, .* or when `waggle policy set --budget N` has room/,
+      /reserved for a task of a different project, .* or when `waggle policy set --budget N` has room/,
     );
   });
 });

@@ -28,7 +28,7 @@ it("names the kept room, the requested room, and the command to add room", async
 
 it("is what is kept however young, where no size was said", async () => {
   expect(await warningOf("30d")).toContain(
-    "at most 8.4 GiB of the journal is kept, of any age (retain gives no size, and the journal's storage is 10.0 GiB)",
+    "at most 8.4 GiB of the journal is kept, of any age: retain gives no size, and the journal's storage is 10.0 GiB. For more",
   );
 });
 

@@ -18,8 +18,8 @@ async function loaded<Module>(load: () => Promise<Module>, field: string): Promi
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new MissingPackageError(
-      "A2A is spoken by the package @a2a-js/sdk, which is not installed: run `npm install @a2a-js/sdk` in the folder " +
-        "where waggledance is installed (with -g for a global installation)",
+      "A2A needs the package @a2a-js/sdk, which is not installed: run `npm install @a2a-js/sdk` beside waggledance " +
+        "(with -g for a global installation)",
       { field, cause },
     );
   }

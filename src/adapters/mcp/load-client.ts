@@ -9,8 +9,8 @@ export async function loadMcpClient(): Promise<typeof import("./tool-agent.ts")>
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new MissingPackageError(
-      "an MCP server is called by the package @modelcontextprotocol/client, which is not installed: run " +
-        "`npm install @modelcontextprotocol/client` in the folder where waggledance is installed (with -g for a global installation)",
+      "MCP servers need the package @modelcontextprotocol/client, which is not installed: run " +
+        "`npm install @modelcontextprotocol/client` beside waggledance (with -g for a global installation)",
       { field: "--mcp", cause },
     );
   }

@@ -223,8 +223,8 @@ const status = toolOf<StatusInput>({
   name: "status",
   title: "Look at the swarm",
   description:
-    "The swarm at this moment: who leads, tasks by state, then one line per hold with the reason, queues, " +
-    "projects, resources, rates, and agents online (with the kinds they serve, their success rate and free capacity).",
+    "The present state of the swarm: the leader and the tasks by state. Then one line per hold with its reason, queue, " +
+    "project, resource, rate and online agent. An agent has kinds, success rate and free capacity.",
   changes: false,
   each: {
     project: z.string().describe("only tasks, users and budget of this project; default: the whole swarm"),
@@ -285,8 +285,8 @@ const health = toolOf<object>({
   name: "health",
   title: "Judge the swarm's health",
   description:
-    "One verdict on the swarm by fixed rules (tasks move, attempts succeed, agents are present), the findings " +
-    "behind it, worst first, and the command that an operator runs next.",
+    "One verdict on the swarm by fixed rules: tasks move, attempts succeed, agents are present. Then the findings, " +
+    "worst first, and the next command for an operator.",
   changes: false,
   each: {},
   example: "{}",

@@ -421,7 +421,7 @@ export function* checkWriters({ at, swarm, journal: { foreignRecords } }: Status
   const found = `${counted(count, "record")} in the journal from other writers than its coordinators, the last ${duration(agoMs)} ago; readers skip foreign records`;
   if (agoMs > limits.foreignRecordShownMs) return yield { name, status: "ok", found };
   const subject = subjectsOf(swarmId(swarm)).segment("*");
-  const advice = `find out who publishes on \`${subject}\`, and restrict the subject to coordinators in the server's permissions: many foreign records per second slow the swarm down and fill its journal`;
+  const advice = `find the client that publishes on \`${subject}\`, and restrict the subject to coordinators in the server's permissions; foreign records slow the swarm down and fill its journal`;
   yield { name, status: "warn", found, advice };
 }
 

@@ -68,8 +68,8 @@ export async function loadVega(flag = "svg"): Promise<typeof import("vega")> {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new MissingPackageError(
-      "pictures are drawn by the package vega, which is not installed: run `npm install vega` in the folder where waggledance is " +
-        "installed (`npm install -g vega` for a global installation), or leave out " +
+      "pictures need the package vega, which is not installed: run `npm install vega` beside waggledance " +
+        "(`npm install -g vega` for a global installation), or leave out " +
         `--${flag}`,
       { field: flag, cause },
     );
