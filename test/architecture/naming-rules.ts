@@ -16,6 +16,22 @@ const instead: Readonly<Record<string, string>> = {
   data: "payload, result, record or bytes",
   info: "the noun itself",
   impl: "the vendor or the kind of implementation",
+  // Second words for concepts of the glossary.
+  beat: "heartbeat",
+  candidacy: "campaign",
+  deed: "operation",
+  desk: "handler",
+  embargo: "commit barrier",
+  endurance: "grace period",
+  lane: "queue",
+  lookout: "poll",
+  party: "slot lease, agent or coordinator",
+  parties: "slot leases, agents or coordinators",
+  refill: "backfill",
+  rescue: "emergency snapshot",
+  tell: "print, send, log or notify",
+  told: "printed, sent, logged or notified",
+  victory: "won campaign",
 };
 
 /** Phrases that may contain a banned word, each with its reason. Names of the platform (`worker_threads`, `new

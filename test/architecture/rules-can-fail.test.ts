@@ -251,6 +251,8 @@ const cases: Readonly<Record<string, Case>> = {
       { [somePath]: "export type NodeInfo = string;" },
       { [somePath]: "export class JournalImpl {}" },
       { [somePath]: "export async function runJobs() {}" },
+      { [somePath]: "function tellOutcome() {}" },
+      { [somePath]: "interface SlotParties {}" },
     ],
     right: {
       [somePath]:
