@@ -45,7 +45,7 @@ it.each([
   expect(await importPeer(name, "swarmModel")).toMatchObject({ is });
 });
 
-it("a package without a dependency of its own reports the missing dependency", async () => {
+it("a package that lacks an own dependency reports the missing dependency", async () => {
   process.argv = [node, join(folder, "src", "main.js")];
   await expect(importPeer("peer-that-lacks", "swarmModel")).rejects.toThrow("a-package-of-its-own");
 });

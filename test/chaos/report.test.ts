@@ -43,7 +43,7 @@ it("takes the rounds of the newest code alone", () => {
   expect(rowsOf(aTally().all)).toMatchObject([{ rounds: 3, commit: "2222222+" }]);
 });
 
-it("counts findings by kind, reports zero findings, and reports parts that never ran", () => {
+it("counts findings by kind, and prints `nothing` without findings and `never` for a missing recovery", () => {
   const violations = (["P1", "P2", "P5", "P12", "P7"] as const).map((promise) => ({
     promise,
     checker: "c",

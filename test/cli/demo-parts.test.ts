@@ -183,7 +183,7 @@ describe("what is reported", () => {
     expect(report).not.toContain("got work again");
   });
 
-  it("names skipped steps, and blames the time limit if the agent never failed", () => {
+  it("names tasks left out for lack of time, and blames the lack of time if no agent broke", () => {
     const report = reportOn({ shares: [20, 2, 18], failed: 7, leftOut: 233 });
     expect(report).toContain("233 more tasks had to be left out: this machine is too busy to run all in the");
     const unbroken = { brokenAt: undefined, repairedAt: undefined, submittedAt: 30_000 };
