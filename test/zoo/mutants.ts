@@ -65,10 +65,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: "takes-not-found-for-landed",
     breaks: "After a refused append, a record that no reader finds in its position counts as stored.",
-    file: "src/coordinator/leader/writer.ts",
+    file: "src/journal/inspect.ts",
     edits: [
       {
-        find: 'if (found === undefined) return "suspect";',
+        find: 'if (found === undefined) return "nothing";',
         replace: 'if (found === undefined) return "itself";',
       },
     ],
@@ -115,7 +115,14 @@ export const mutants: readonly Mutant[] = [
     name: "opens-without-claiming",
     breaks: "A candidate ignores another coordinator's claim and opens the segment itself.",
     file: "src/journal/segment-writer.ts",
-    edits: [{ find: "if (!isForeign || this.#position === 0)", replace: "if (!isForeign)" }],
+    edits: [
+      {
+        find: 'case "different":\n      case "rival":',
+        replace:
+          'case "rival":\n        this.#position = position;\n        return false;\n      case "different":',
+      },
+      { find: "if (claimant !== this.#options.session)", replace: "if (claimant === undefined)" },
+    ],
   },
   {
     name: "leads-without-sealing",
