@@ -81,5 +81,5 @@ export function printRows<Row extends object>(
   else if (rows.length === 0) output.note(view.empty);
   else output.datum(rows, () => renderTable(output, view.columns, rows.map(view.cells)));
   if (view.omitted > 0)
-    output.note(`${formatCount(view.omitted)} more do not fit the answer: use show for one of them`);
+    output.note(`${formatCount(view.omitted)} more do not fit the answer: use show for a single row`);
 }

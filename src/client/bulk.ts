@@ -344,7 +344,7 @@ function numberOf({ name, names }: BulkVerb<unknown>, status: AcceptedTaskStatus
   if (state === "assigned" || state === "running") return attempts;
   throw new WaggleError(
     "WAGGLE_CONFLICT",
-    `task ${task} is not running (it is ${state}), and there is nothing to ${name}: \`waggle task ${task}\` shows its attempts`,
+    `task ${task} is ${state}, not running: nothing to ${name}; \`waggle task ${task}\` shows its attempts`,
   );
 }
 

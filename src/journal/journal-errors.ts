@@ -47,7 +47,7 @@ export function gapError(segment: number, position: number, end: number): Journa
 /** A reader needs a record beyond the segment's end: the segment was longer before. */
 export function shortError(segment: number, position: number, end: number): JournalDamagedError {
   return new JournalDamagedError(
-    `segment ${segment} ends at record ${end}, before record ${position} that it should have; ${REMEDY}`,
+    `segment ${segment} ends at record ${end}, before the expected record ${position}; ${REMEDY}`,
   );
 }
 

@@ -257,7 +257,7 @@ export class Replay {
     const { state } = this;
     try {
       if (batch.at < state.at)
-        throw new JournalDamagedError(`it is ${state.at - batch.at} ms earlier than the batch before it`);
+        throw new JournalDamagedError(`it is ${state.at - batch.at} ms earlier than the previous batch`);
       if (batch.events[0] !== undefined) passTo(state, batch.at, batch.events[0]);
       state.idx = idx;
       for (const event of batch.events) apply(state, event, { at: batch.at, idx });

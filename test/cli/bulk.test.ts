@@ -210,9 +210,7 @@ describe("a task that waits", () => {
     expect(await waggle("revoke m2")).toMatchObject({
       code: 5,
       stdout: "",
-      stderr: expect.stringContaining(
-        "task m2 is not running (it is queued), and there is nothing to revoke",
-      ),
+      stderr: expect.stringContaining("task m2 is queued, not running: nothing to revoke"),
     });
     expect(await waggle("revoke --kind m --yes")).toMatchObject({ code: 0, stdout: "" });
     expect((await waggle("revoke --state queued --yes")).stderr).toContain(

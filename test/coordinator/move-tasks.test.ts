@@ -63,12 +63,12 @@ describe("a revoke", () => {
       code: "WAGGLE_CONFLICT",
       message: expect.stringContaining(message),
     });
-    await expect(swarm.revoke("t1")).rejects.toMatchObject(refusal("task t1 is not running (it is queued)"));
+    await expect(swarm.revoke("t1")).rejects.toMatchObject(refusal("task t1 is queued, not running"));
     await expect(swarm.revoke("t1", { attempt: 1 })).rejects.toMatchObject(
       refusal("has had 0 attempts, and has no attempt 1 yet"),
     );
     await swarm.cancel("t1");
-    await expect(swarm.revoke("t1")).rejects.toMatchObject(refusal("it is cancelled"));
+    await expect(swarm.revoke("t1")).rejects.toMatchObject(refusal("is cancelled, not running"));
     await expect(swarm.revoke("t9")).rejects.toMatchObject({ code: "WAGGLE_UNKNOWN_TASK" });
     await expect(swarm.revoke("t1", { project: "red" })).rejects.toMatchObject({
       code: "WAGGLE_UNKNOWN_TASK",

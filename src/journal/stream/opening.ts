@@ -171,8 +171,8 @@ function isOff(error: UnreachableError): boolean {
 
 function noJetStreamError(cause: unknown): BrokerError {
   return new BrokerError(
-    "this NATS server has no JetStream, or not for this account, and the journal needs it; start the server with " +
-      "`nats-server -js -sd <folder>`, enable JetStream for the account, or name another server",
+    "the journal needs JetStream, and this NATS server or account has none; start the server with " +
+      "`nats-server -js -sd <folder>`, enable JetStream for the account, or name a different server",
     { cause },
   );
 }
