@@ -311,7 +311,7 @@ class RunningCoordinator implements Coordinator {
     this.#log = undefined;
     this.#log = await this.#readPatiently(signal, isFirst);
     this.#acknowledged = undefined;
-    this.#tellRestored(clock.monotonicMs() - startedMs);
+    this.#logRestored(clock.monotonicMs() - startedMs);
     if (!isFirst) return "accompanied";
     const other = journal.sharable ? await this.#announcer.greet() : undefined;
     this.#subscriptions.push(this.#announcer.takePart());
@@ -333,7 +333,7 @@ class RunningCoordinator implements Coordinator {
     const { journal, clock, random, logger } = this.#options;
     const damage = new GracePeriod(clock, limits.lossPatienceMs, limits.lossLooksMin);
     const giveUpMs = isFirst ? clock.monotonicMs() + limits.journalOpenMs : Number.POSITIVE_INFINITY;
-    let toldWhy: string | undefined;
+    let loggedWhy: string | undefined;
     const read = async () => {
       signal.throwIfAborted();
       try {
@@ -345,8 +345,8 @@ class RunningCoordinator implements Coordinator {
             : mayAnswerLater(error) && clock.monotonicMs() < giveUpMs;
         if (!mayPass) throw error;
         const why = withoutRemedy(messageOf(error));
-        if (why !== toldWhy) logger.warn({ why }, "the journal cannot be read; trying again");
-        toldWhy = why;
+        if (why !== loggedWhy) logger.warn({ why }, "the journal cannot be read; trying again");
+        loggedWhy = why;
         throw new TryAgain({ hurry$: fromEvent(signal, "abort") }, { cause: error });
       }
     };
@@ -383,7 +383,7 @@ class RunningCoordinator implements Coordinator {
     }
   }
 
-  #tellRestored(ms: number): void {
+  #logRestored(ms: number): void {
     if (this.#log === undefined) return;
     const { idx, term } = this.#log.tail;
     const { leader } = this.#log.state;
@@ -401,7 +401,7 @@ class RunningCoordinator implements Coordinator {
         ...this.#options,
         session: this.#session,
         announcements: this.#announcements,
-        tellUnreadable: (segment) => this.#announcer.announce({ cannotRead: segment }),
+        reportUnreadable: (segment) => this.#announcer.announce({ cannotRead: segment }),
         isConnected: () => transport.status() === "connected",
         timing: () => this.#followedTiming,
       },

@@ -14,7 +14,7 @@ function linesOf(causes: readonly { readonly atMs: number; readonly sentMs: numb
   const log = new UnacknowledgedLog({ clock: { monotonicMs: () => now }, logger });
   for (const { atMs, sentMs } of causes) {
     now = atMs;
-    log.tell(cause, sentMs);
+    log.notice(cause, sentMs);
   }
   return lines.map((line) => JSON.parse(line));
 }

@@ -10,13 +10,13 @@ import type { AppendOutcome, Journal, JournalReader } from "../../journal/journa
 import { openNatsJournal } from "../../journal/nats.ts";
 import { copyOf, errorOf, type JournalPlace } from "../../journal/thread-values.ts";
 import { makeNextSegment } from "./make-next-segment.ts";
-import type { Answer, Question, ThreadOrder, ThreadWord } from "./thread-base-maker.ts";
+import type { Answer, Question, ThreadMessage, ThreadOrder } from "./thread-base-maker.ts";
 
 type Ask = (question: Question) => Promise<unknown>;
 
 async function main(port: MessagePort, { place, order }: ThreadOrder): Promise<void> {
-  const say = (word: ThreadWord) => port.postMessage(word);
-  const ask = asking(port, say);
+  const send = (message: ThreadMessage) => port.postMessage(message);
+  const ask = asking(port, send);
   try {
     const journal = await open(place, ask);
     const committedIdx = () => ask({ kind: "committed" }) as Promise<number>;
@@ -24,9 +24,9 @@ async function main(port: MessagePort, { place, order }: ThreadOrder): Promise<v
     const { signal } = new AbortController(); // the thread is stopped as a whole
     const made = await makeNextSegment(deps, { ...order, committedIdx }, signal);
     await journal.close();
-    say({ type: "made", made });
+    send({ type: "made", made });
   } catch (error) {
-    say({ type: "failed", error: copyOf(error) });
+    send({ type: "failed", error: copyOf(error) });
   }
   port.close();
 }
@@ -42,7 +42,7 @@ async function open(place: JournalPlace, ask: Ask): Promise<Journal> {
   });
 }
 
-function asking(port: MessagePort, say: (word: ThreadWord) => void): Ask {
+function asking(port: MessagePort, send: (message: ThreadMessage) => void): Ask {
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   let asked = 0;
   port.on("message", (answer: Answer) => {
@@ -55,7 +55,7 @@ function asking(port: MessagePort, say: (word: ThreadWord) => void): Ask {
     new Promise((resolve, reject) => {
       asked += 1;
       waiting.set(asked, { resolve, reject });
-      say({ type: "ask", id: asked, question });
+      send({ type: "ask", id: asked, question });
     });
 }
 

@@ -34,7 +34,7 @@ export type Answer = { readonly id: number } & (
   | { readonly error: CopiedError }
 );
 
-export type ThreadWord =
+export type ThreadMessage =
   | { readonly type: "ask"; readonly id: number; readonly question: Question }
   | { readonly type: "made"; readonly made: MadeSegment }
   | { readonly type: "failed"; readonly error: CopiedError };
@@ -63,10 +63,11 @@ export class ThreadBaseMaker implements BaseMaker {
     const stop = () => void thread.terminate();
     signal.addEventListener("abort", stop, { once: true });
     return await new Promise<MadeSegment>((resolve, reject) => {
-      thread.on("message", (word: ThreadWord) => {
-        if (word.type === "made") resolve(word.made);
-        else if (word.type === "failed") reject(errorOf(word.error));
-        else void this.#answer(word.id, word.question, order).then((answer) => thread.postMessage(answer));
+      thread.on("message", (message: ThreadMessage) => {
+        if (message.type === "made") resolve(message.made);
+        else if (message.type === "failed") reject(errorOf(message.error));
+        else
+          void this.#answer(message.id, message.question, order).then((answer) => thread.postMessage(answer));
       });
       thread.once("error", reject);
       thread.once("exit", (code) => reject(new InvariantError(`the thread for bases ended: exit ${code}`)));

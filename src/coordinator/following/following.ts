@@ -34,7 +34,7 @@ export interface FollowingDeps {
   readonly journal: Journal;
   readonly announcements: Announcements;
   /** Tells the leader that a segment cannot be read. */
-  readonly tellUnreadable: (segment: number) => void;
+  readonly reportUnreadable: (segment: number) => void;
   /** Whether other coordinators can be reached. */
   readonly isConnected: () => boolean;
   /** By T of the followed term. */
@@ -219,7 +219,7 @@ class Following {
     this.#signal.throwIfAborted();
     const sinceMonotonicMs = this.#unreadable?.sinceMonotonicMs ?? this.#deps.clock.monotonicMs();
     this.#unreadable = { segment: live.number, sinceMonotonicMs };
-    this.#deps.tellUnreadable(live.number);
+    this.#deps.reportUnreadable(live.number);
   }
 
   // --- silence --------------------------------------------------------------------------------------

@@ -265,7 +265,7 @@ export class Commits {
         onFull: (full) => this.#hooks.onFull(full),
         onSealed: () => this.#deposed(),
         onFaulty: (error) => void this.#renew(error),
-        onUnacknowledged: (cause, sentMonotonicMs) => this.#unacknowledged.tell(cause, sentMonotonicMs),
+        onUnacknowledged: (cause, sentMonotonicMs) => this.#unacknowledged.notice(cause, sentMonotonicMs),
         onSuspect: () => this.#watch.lookSoon(),
         onLate: () => {
           this.#doubt();

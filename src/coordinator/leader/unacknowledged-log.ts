@@ -17,7 +17,7 @@ export class UnacknowledgedLog {
   }
 
   /** A batch may or may not be stored. @param sentMonotonicMs when it was sent first */
-  tell(cause: unknown, sentMonotonicMs: number): void {
+  notice(cause: unknown, sentMonotonicMs: number): void {
     const now = this.#clock.monotonicMs();
     const forMs = Math.round(now - sentMonotonicMs);
     const isDue = now - this.#saidMonotonicMs >= limits.unacknowledgedAgainMs;

@@ -313,8 +313,8 @@ export class Writer {
     this.#end(() => this.#events.onFaulty(new JournalDamagedError(`segment ${number} is faulty: ${what}`)));
   }
 
-  #end(tell: () => void): void {
+  #end(notify: () => void): void {
     this.stop();
-    tell();
+    notify();
   }
 }
