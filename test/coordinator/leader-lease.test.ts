@@ -32,16 +32,6 @@ it("counts no acknowledgement of an append that follows 0.8·T without an earlie
   expect(lease.isLate(clock.monotonicMs())).toBe(true);
 });
 
-it("counts acknowledgements again after a look that found no successor", async () => {
-  const lease = leaseFrom(clock.monotonicMs());
-  await clock.advance(800);
-  lease.looked(clock.monotonicMs());
-  await clock.advance(799);
-  expect(lease.isLate(clock.monotonicMs())).toBe(false);
-  await clock.advance(1);
-  expect(lease.isLate(clock.monotonicMs())).toBe(true);
-});
-
 it("counts every acknowledgement of a journal with one coordinator", async () => {
   const lease = leaseFrom(clock.monotonicMs(), false);
   await clock.advance(5_000);

@@ -25,13 +25,13 @@ beforeEach(() => {
 
 /** A leader of the session `own` looks once, and again after a fault. */
 async function looking(
-  watched: Omit<Watched, "recordHash">,
+  watched: Omit<Watched, "recordHash" | "isLate"> & Partial<Watched>,
   { journal = new MemoryJournal(store), looks = limits.faultLooksAloneMin as number } = {},
 ): Promise<readonly string[]> {
   const watch = new SegmentWatch(
     { session: "own", journal, timing, clock },
     {
-      watched: () => ({ ...watched, recordHash: "" }),
+      watched: () => ({ isLate: false, ...watched, recordHash: "" }),
       onReconnected: () => happened.push("reconnected"),
       onWhole: () => happened.push("whole"),
       onSuperseded: () => happened.push("superseded"),
@@ -78,6 +78,23 @@ it("names the segment that is at fault", async () => {
     "segment 2 is shorter: a restart cannot read up to record 9",
     "a segment before segment 2 is damaged or missing: a restart cannot read up to record 3",
   ]);
+});
+
+it("counts no late batch while another session's claim stands above", async () => {
+  new Rival(store, "own").begin(3);
+  store.create(2);
+  store.insert(2, encodeRecord({ kind: "claim", segment: 2, session: "other", attempt: "a" }));
+  expect(await looking({ segment: 1, position: 5 })).toEqual(["whole"]);
+  happened = [];
+  expect(await looking({ segment: 1, position: 5, isLate: true })).toEqual(["faulty"]);
+  expect(faults.at(-1)).toContain("another coordinator claimed a segment above segment 1");
+});
+
+it("counts a late batch beside a claim of its own session", async () => {
+  new Rival(store, "own").begin(3);
+  store.create(2);
+  store.insert(2, encodeRecord({ kind: "claim", segment: 2, session: "own", attempt: "a" }));
+  expect(await looking({ segment: 1, position: 5, isLate: true })).toEqual(["whole"]);
 });
 
 it("takes a segment for a rival leader's if a rival session claimed the number again", async () => {

@@ -150,6 +150,23 @@ describe("a start", () => {
     await won(held, depsOf("c1", journal), { ms: 0 });
   });
 
+  it("leaves the lead to a leader that wrote on after a power loss took the seal", async () => {
+    const tail = writer.begin(3);
+    const held = await read();
+    let isLost = false;
+    const journal = new MemoryJournal(store, {
+      onRequest: ({ op }) => {
+        if (op !== "create" || isLost) return "deliver";
+        isLost = true;
+        store.loseSeal(1);
+        writer.batch(1, tail, [renewed]);
+        return "deliver";
+      },
+    });
+    const taken = await taking(held, depsOf("c1", journal));
+    expect([taken.kind, taken.log?.tail.idx, store.opened(2)]).toEqual(["stand-by", tail.idx + 1, undefined]);
+  });
+
   it("waits for T if the leader wrote between the look and the seal: that leader may still answer", async () => {
     const tail = writer.begin(3);
     const held = await read();
@@ -697,6 +714,13 @@ describe("a leader that takes the lead again", () => {
   it("leads on if a server after a takeover does not show the segment's opened record", async () => {
     const { held, tail, writing } = await leading();
     vi.spyOn(store, "opened").mockReturnValueOnce(undefined);
+    const { log } = await won(held, depsOf("c1"), { writing });
+    expect([log.live?.number, log.tail, store.end(2)?.isSealed]).toEqual([3, tail, true]);
+  });
+
+  it("leads on if a server after a takeover hides its segment, and then lists the segment again", async () => {
+    const { held, tail, writing } = await leading();
+    vi.spyOn(store, "list").mockReturnValueOnce([1]);
     const { log } = await won(held, depsOf("c1"), { writing });
     expect([log.live?.number, log.tail, store.end(2)?.isSealed]).toEqual([3, tail, true]);
   });

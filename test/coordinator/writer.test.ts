@@ -58,7 +58,10 @@ function aWriter(): Writer {
       segment: journal.segment(1),
       position: 1,
       clock,
-      isLate: (sentMonotonicMs) => clock.monotonicMs() - sentMonotonicMs >= lateMs,
+      lease: {
+        isLate: (sentMonotonicMs) => clock.monotonicMs() - sentMonotonicMs >= lateMs,
+        isYoung: (monotonicMs) => clock.monotonicMs() - monotonicMs < lateMs,
+      },
     },
     {
       onCommitted: ({ idx }, { position, sentMonotonicMs }) =>
@@ -140,10 +143,35 @@ describe("batches", () => {
     gate.open();
     await clock.settle();
     expect(happened).toEqual(["late"]);
-    writer.resume();
+    writer.resume(clock.monotonicMs());
     await clock.settle();
     expect(happened).toEqual(["late", "committed 1 at 2, sent at 2400", "committed 2 at 3, sent at 2400"]);
     expect(storedAt(2)).toEqual(batch?.bytes);
+  });
+
+  it("that are lost after the look, and stored anew too late, wait for another look", async () => {
+    const gate = new Gate();
+    answers.set(
+      1,
+      gate.opened.then(() => "deliver" as const),
+    );
+    lateMs = 2_400;
+    append(1);
+    await clock.advance(lateMs);
+    gate.open();
+    await clock.settle();
+    const lookedMonotonicMs = clock.monotonicMs();
+    store.loseTail(1, 1);
+    const anew = new Gate();
+    answers.set(
+      2,
+      anew.opened.then(() => "deliver" as const),
+    );
+    writer.resume(lookedMonotonicMs);
+    await clock.advance(lateMs);
+    anew.open();
+    await clock.settle();
+    expect(happened).toEqual(["late", "late"]);
   });
 
   it("that are acknowledged too late, and lost since, are not committed", async () => {
@@ -159,7 +187,7 @@ describe("batches", () => {
     store.loseTail(1, 1);
     gate.open();
     await clock.settle();
-    writer.resume();
+    writer.resume(clock.monotonicMs());
     await clock.settle();
     expect(happened).toEqual(["late", "sealed"]);
   });
@@ -361,7 +389,7 @@ describe("after a reconnection", () => {
     append(2);
     await clock.advance(3 * limits.appendRetryMs);
     expect([happened, appends]).toEqual([[], 1]);
-    writer.resume();
+    writer.resume(clock.monotonicMs());
     await clock.settle();
     expect(happened.map((line) => line.replace(/,.*/, ""))).toEqual(["committed 1 at 2", "committed 2 at 3"]);
     expect(storedAt(2)).toEqual(first?.bytes);
@@ -378,7 +406,7 @@ describe("after a reconnection", () => {
     writer.hold();
     store.loseTail(1, 1);
     gate.open();
-    writer.resume();
+    writer.resume(clock.monotonicMs());
     await clock.settle();
     expect(happened.map((line) => line.replace(/,.*/, ""))).toEqual(["committed 1 at 2"]);
     expect(appends).toBe(2);
@@ -391,7 +419,7 @@ describe("after a reconnection", () => {
     writer.hold();
     await clock.advance(2 * limits.appendRetryMs);
     expect(appends).toBe(1);
-    writer.resume();
+    writer.resume(clock.monotonicMs());
     await clock.settle();
     expect(happened.at(-1)).toMatch(/^committed 1 at 2/);
   });

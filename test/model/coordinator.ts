@@ -40,6 +40,8 @@ export const rules = [
   "late-is-unknown",
   "look-after-silence",
   "outwait-the-leader",
+  "read-the-end-again",
+  "mind-claims",
 ] as const;
 
 export type Rule = (typeof rules)[number];
@@ -271,7 +273,7 @@ export class Coordinator {
     this.#settle(unsettled, log);
     if (this.#world.has("ask-the-others") && (yield* this.#someoneHoldsMore())) return "stand-by";
     const previous = newest?.log === "unreadable" || newest === undefined ? undefined : newest.view.segment;
-    return yield* this.#open({ log, previous, needsBase, listed: segments });
+    return yield* this.#open({ log, previous, needsBase, listed: segments, closed: newest?.view });
   }
 
   /** Rule 6: a claimed, unopened segment is alive while it grows. Afterwards, the segment is sealed and passed
@@ -374,6 +376,8 @@ export class Coordinator {
     readonly needsBase: boolean;
     /** The segments that rule 5a listed. A rival that claims a number later is met at the number. */
     readonly listed: readonly number[];
+    /** The sealed live segment, as it was compared. */
+    readonly closed: SegmentView | undefined;
   }): Steps<"leads" | Stop> {
     const segment = Math.max(0, ...plan.listed, this.#world.has("number-once") ? this.#highestSeen : 0) + 1;
     yield* this.#send({ op: "create", segment });
@@ -384,6 +388,10 @@ export class Coordinator {
         (each) => each !== segment && !plan.listed.includes(each),
       );
       if (appeared.length > 0) return "stand-by";
+    }
+    if (plan.closed !== undefined && this.#world.has("read-the-end-again")) {
+      const stored = yield* this.#read(plan.closed.segment);
+      if (stored?.length !== plan.closed.length) return "stand-by";
     }
     const needsBase = plan.needsBase || plan.log.chain.length - this.#baseIdx >= COMPACTION_DUE * 2;
     const manifest = needsBase ? `base ${segment} ${lastHash(plan.log.chain)} ${this.session}` : undefined;
@@ -503,11 +511,22 @@ export class Coordinator {
       !newest.isWhole
     )
       return "again";
+    if (this.#world.has("mind-claims") && (yield* this.#isClaimedAbove())) return "again";
     const chain = [...(this.log?.chain ?? [])];
     const standing = inspect(chain, newest.log.chain);
     if (standing === "different") return this.#halt("the log continued differently");
     if (standing === "shorter") return "again";
     return newest.view.length === this.#position ? "goes on" : yield* this.#lookAtPosition(sentAt);
+  }
+
+  /** A candidate reads the end of the segment again after its claim, so one of both sees the other. */
+  *#isClaimedAbove(): Steps<boolean> {
+    for (const segment of yield* this.#list()) {
+      if (segment <= this.#segment) continue;
+      const view = viewOf(segment, (yield* this.#read(segment)) ?? []);
+      if (view.length > 0 && view.writer !== this.session) return true;
+    }
+    return false;
   }
 
   /** New batches for waiting tasks; an empty batch as a sign of life. */
@@ -577,10 +596,10 @@ export class Coordinator {
     return this.#inFlight.length === 0 ? "goes on" : "again";
   }
 
-  /** True if an acknowledged append or a look precedes the send by less than 0.8·T. Otherwise a seal may have taken the
-   *  position of a lost record, or a loss may have taken the seal, and the segment may have a successor. */
+  /** True if an acknowledged append precedes the send by less than 0.8·T. Otherwise a seal may have taken the position
+   *  of a lost record, or a loss may have taken the seal, and the segment may have a successor. */
   #isProven(sentAt: number): boolean {
-    return sentAt - Math.max(this.#sentAt, this.#inspectedAt) < FRESH;
+    return sentAt - this.#sentAt < FRESH;
   }
 
   /** The first `count` in flight are committed. */

@@ -5,7 +5,7 @@ import { readFlags } from "../support/script-flags.ts";
 import { type Rule, rules } from "./coordinator.ts";
 import { runSeed, type Setting, searchDeviations } from "./search.ts";
 
-const USAGE = `npm run model -- [--seeds N] [--from N] [--store one|remote|three] [--profile inside|outside] [--without RULE]… [--trace SEED] [--depth N]
+const USAGE = `npm run model -- [--seeds N] [--from N] [--store one|remote|three] [--profile inside|outside] [--without RULE]… [--loses-seals] [--trace SEED] [--depth N]
 
 Runs the model of the journal's segments (test/model) through drawn schedules, and checks its promises. Ends with 1 when
 a schedule breaks one, 2 for wrong flags.
@@ -16,6 +16,8 @@ a schedule breaks one, 2 for wrong flags.
   --profile  faults inside the fault model or any (default inside)
   --without  leave a rule out, to see what it is for: 
              ${rules.join("\n             ")}
+  --loses-seals
+             behind other servers a power loss may also take a claim, an Opened or a seal
   --trace    print one seed step by step
   --depth    instead of seeds: every schedule with so many deviations from the quiet run
   --steps    steps in which faults strike (default 500; with --depth 60)
@@ -33,6 +35,7 @@ const { values } = readFlags(USAGE, () =>
       store: { type: "string", default: "one" },
       profile: { type: "string", default: "inside" },
       without: { type: "string", multiple: true, default: [] },
+      "loses-seals": { type: "boolean", default: false },
       trace: { type: "string" },
       depth: { type: "string" },
       steps: { type: "string" },
@@ -65,7 +68,7 @@ function settingOf(): Setting | undefined {
     return undefined;
   }
   const steps = Number(values.steps ?? (values.depth === undefined ? 500 : 60));
-  return { store, profile, without: without as Rule[], steps };
+  return { store, profile, without: without as Rule[], losesSeals: values["loses-seals"], steps };
 }
 
 function trace(setting: Setting, seed: number): number {

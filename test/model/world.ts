@@ -21,6 +21,8 @@ export interface WorldOptions {
   readonly store: Store;
   readonly profile: Profile;
   readonly without?: readonly Rule[];
+  /** Behind other servers a power loss may also take a claim, an `Opened` or a seal. Default false. */
+  readonly losesSeals?: boolean;
   readonly coordinators?: number;
   /** Number of steps with faults. */
   readonly steps?: number;
@@ -429,8 +431,8 @@ export class World implements Surroundings {
     this.#service.loseWithin(place.segment, place.position);
   }
 
-  /** Inside the fault model, only records held by a living, connected coordinator may be lost. A claim,
-   *  `Opened` or seal is lost only with every connection: its coordinator then takes the lead again. */
+  /** Inside the fault model, only records held by a living, connected coordinator may be lost. Without `losesSeals`, a
+   *  claim, `Opened` or seal is lost only with every connection: its coordinator then takes the lead again. */
   #mayLose(segment: number, length: number): boolean {
     if (this.#options.profile === "outside") return true;
     const holder = this.#longestHealthy()?.process?.log;
@@ -439,7 +441,7 @@ export class World implements Surroundings {
     const atStake = this.#atStake();
     const records = this.#service.contents.get(segment) ?? [];
     const areBatches = records.slice(length).every(({ kind }) => kind === "batch" || kind === "foreign");
-    if (this.#options.store === "remote" && !areBatches) return false;
+    if (this.#options.store === "remote" && this.#options.losesSeals !== true && !areBatches) return false;
     const isHeld = (hash: string) => held.has(hash) || !atStake.has(hash);
     return (
       records

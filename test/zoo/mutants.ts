@@ -104,8 +104,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/coordinator/leader/leader-lease.ts",
     edits: [
       {
-        find: "sentMonotonicMs - seenMonotonicMs >= timing.leaseMs",
-        replace: "sentMonotonicMs < seenMonotonicMs - timing.leaseMs",
+        find: "sentMonotonicMs - this.#provenMonotonicMs >= timing.leaseMs",
+        replace: "sentMonotonicMs < this.#provenMonotonicMs - timing.leaseMs",
       },
     ],
   },

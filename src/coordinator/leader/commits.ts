@@ -258,7 +258,7 @@ export class Commits {
         segment: journal.segment(number),
         position,
         clock,
-        isLate: (sentMonotonicMs) => this.#lease.isLate(sentMonotonicMs),
+        lease: this.#lease,
       },
       {
         onCommitted: (batch, stored) => this.#guarded(() => this.#committed(batch, stored)),
@@ -299,7 +299,7 @@ export class Commits {
   get #watched(): Watched | undefined {
     if (this.#isChanging) return undefined;
     const { number, position, recordHash } = this.#left;
-    return { segment: number, position, recordHash };
+    return { segment: number, position, recordHash, isLate: this.#writer.isLate };
   }
 
   get #left(): LeftSegment {
@@ -313,10 +313,9 @@ export class Commits {
   }
 
   #whole(startedMonotonicMs: number): void {
-    this.#lease.looked(startedMonotonicMs);
     if (!this.#isDoubted) return;
     this.#isDoubted = false;
-    this.#writer.resume();
+    this.#writer.resume(startedMonotonicMs);
     this.#changeWhenSettled();
     this.#hooks.resume();
   }

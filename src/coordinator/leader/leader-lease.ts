@@ -14,8 +14,6 @@ export interface LeaderLeaseDeps {
 export class LeaderLease {
   readonly #deps: LeaderLeaseDeps;
   #provenMonotonicMs: number;
-  /** When the last look began that found the segment whole and without a successor. */
-  #lookedMonotonicMs = Number.NEGATIVE_INFINITY;
   /** When a batch was last sent for the first time. */
   #appendedMonotonicMs: number;
 
@@ -33,22 +31,21 @@ export class LeaderLease {
 
   /** Whether something definite may be said now. */
   get isProven(): boolean {
-    return this.#isYoung(this.#provenMonotonicMs);
+    return this.isYoung(this.#provenMonotonicMs);
   }
 
   /** True if the newest batch in flight will prove the lease once stored. A batch sent long ago may have been stored
    *  before a new leader's term, and proves nothing. */
   get willBeProven(): boolean {
-    return this.#isYoung(this.#appendedMonotonicMs);
+    return this.isYoung(this.#appendedMonotonicMs);
   }
 
-  /** True if an append is acknowledged too late, or follows 0.8·T without proof: its acknowledgement proves nothing.
-   *  A successor may have sealed the segment meanwhile, and a power loss may have taken the seal. */
+  /** True if an append is acknowledged too late, or follows 0.8·T without an acknowledged one: its acknowledgement
+   *  proves nothing. A successor may have sealed the segment meanwhile, and a power loss may have taken the seal. */
   isLate(sentMonotonicMs: number): boolean {
     const { journal, timing } = this.#deps;
     if (!journal.sharable) return false;
-    const seenMonotonicMs = Math.max(this.#provenMonotonicMs, this.#lookedMonotonicMs);
-    return !this.#isYoung(sentMonotonicMs) || sentMonotonicMs - seenMonotonicMs >= timing.leaseMs;
+    return !this.isYoung(sentMonotonicMs) || sentMonotonicMs - this.#provenMonotonicMs >= timing.leaseMs;
   }
 
   /** True if the next append is due, before standbys notice silence. */
@@ -64,18 +61,14 @@ export class LeaderLease {
     this.#appendedMonotonicMs = this.#deps.clock.monotonicMs();
   }
 
-  /** @param startedMonotonicMs the begin of a look that found the segment whole and without a successor */
-  looked(startedMonotonicMs: number): void {
-    this.#lookedMonotonicMs = startedMonotonicMs;
-  }
-
   acknowledged(sentMonotonicMs: number): void {
     this.#provenMonotonicMs = sentMonotonicMs;
   }
 
-  #isYoung(sentMonotonicMs: number): boolean {
+  /** True for 0.8·T. */
+  isYoung(monotonicMs: number): boolean {
     const { journal, clock, timing } = this.#deps;
     if (!journal.sharable) return true;
-    return clock.monotonicMs() - sentMonotonicMs < timing.leaseMs;
+    return clock.monotonicMs() - monotonicMs < timing.leaseMs;
   }
 }

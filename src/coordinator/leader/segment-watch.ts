@@ -26,6 +26,8 @@ export interface Watched {
   readonly segment: number;
   readonly position: number;
   readonly recordHash: string;
+  /** A batch waits for the look, and counts only if no other coordinator claimed a segment above. */
+  readonly isLate: boolean;
 }
 
 export interface SegmentWatchHooks {
@@ -40,6 +42,8 @@ export interface SegmentWatchHooks {
   readonly onFaulty: (error: JournalDamagedError) => void;
   readonly onBroken: (cause: unknown) => void;
 }
+
+type Finding = Inspection | "damaged-before" | "claimed";
 
 export class SegmentWatch {
   readonly #deps: SegmentWatchDeps;
@@ -132,11 +136,13 @@ export class SegmentWatch {
     segment,
     position,
     recordHash,
-  }: Watched): Promise<Inspection | "damaged-before" | "superseded" | "unreachable"> {
+    isLate,
+  }: Watched): Promise<Finding | "superseded" | "unreachable"> {
     const { journal, session } = this.#deps;
     try {
-      const { live } = await findLive(journal);
+      const { live, numbers } = await findLive(journal);
       if (live !== undefined && live.number > segment) return "superseded";
+      if (isLate && (await this.#isClaimedAbove(segment, numbers))) return "claimed";
       // A power loss may take a segment, and another coordinator may claim its number again.
       const claimant = await claimantOf(journal.segment(segment));
       if (claimant !== undefined && claimant !== session) return "superseded";
@@ -149,6 +155,15 @@ export class SegmentWatch {
       if (error instanceof UnreachableError) return "unreachable";
       throw error;
     }
+  }
+
+  async #isClaimedAbove(segment: number, numbers: readonly number[]): Promise<boolean> {
+    const { journal, session } = this.#deps;
+    for (const number of numbers.filter((each) => each > segment)) {
+      const claimant = await claimantOf(journal.segment(number));
+      if (claimant !== undefined && claimant !== session) return true;
+    }
+    return false;
   }
 
   /** Whether the earlier segments exist that a restart reads, from the newest base on. */
@@ -166,8 +181,13 @@ export class SegmentWatch {
   }
 }
 
-function faultText(segment: number, found: Inspection | "damaged-before"): string {
-  return found === "damaged-before"
-    ? `a segment before segment ${segment} is damaged or missing`
-    : `segment ${segment} is ${found}`;
+function faultText(segment: number, found: Finding): string {
+  switch (found) {
+    case "damaged-before":
+      return `a segment before segment ${segment} is damaged or missing`;
+    case "claimed":
+      return `another coordinator claimed a segment above segment ${segment}`;
+    default:
+      return `segment ${segment} is ${found}`;
+  }
 }

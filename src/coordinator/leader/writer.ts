@@ -4,8 +4,8 @@
 // Sent bytes are sent again unchanged.
 //
 //   sent ─ stored  → committed, after all earlier batches
-//        ─ stored, 0.8·T after sending or later, or sent 0.8·T after the last proof of the lead
-//                  → inspect the segment, and send the same bytes again
+//        ─ stored, 0.8·T after sending or later, or sent 0.8·T after the last acknowledged append
+//                  → inspect the segment, and send the same bytes again: they are found in the position
 //        ─ unknown → the same bytes again, at the same position
 //        ─ refused → read the position: our bytes → stored
 //        │                              only foreign records, or our own batch in flight → append behind them
@@ -26,6 +26,7 @@ import type { BatchIndex, Term } from "../../ids.ts";
 import { type Found, findAt } from "../../journal/inspect.ts";
 import type { AppendOutcome, Segment } from "../../journal/journal.ts";
 import { limits } from "../../limits.ts";
+import type { LeaderLease } from "./leader-lease.ts";
 
 /** A batch in flight. */
 export interface PendingBatch {
@@ -38,7 +39,7 @@ export interface PendingBatch {
 
 export interface Stored {
   readonly position: number;
-  /** When the acknowledged append was sent. */
+  /** When the acknowledged append was sent, or the look began after which the batch counts. */
   readonly sentMonotonicMs: number;
   /** When the batch was first sent: earlier unless the first append was acknowledged. */
   readonly firstSentMonotonicMs: number;
@@ -80,6 +81,10 @@ interface Sent {
   isUnderWay: boolean;
   /** Bumped at each sending: answers to earlier appends are ignored. */
   round: number;
+  /** The batch was acknowledged, too late. */
+  isStored: boolean;
+  /** When the last look began that found the segment whole, without a rival's claim, while the batch was stored. */
+  lookedMonotonicMs: number | undefined;
 }
 
 export interface WriterDeps {
@@ -89,8 +94,7 @@ export interface WriterDeps {
   /** Of the segment's last record. */
   readonly position: number;
   readonly clock: Clock;
-  /** Whether the acknowledgement of an append sent then counts as none. */
-  readonly isLate: (sentMonotonicMs: number) => boolean;
+  readonly lease: Pick<LeaderLease, "isLate" | "isYoung">;
 }
 
 export class Writer {
@@ -139,6 +143,8 @@ export class Writer {
       outcome: undefined,
       isUnderWay: false,
       round: 0,
+      isStored: false,
+      lookedMonotonicMs: undefined,
     };
     this.#sent.push(sent);
     const mayFollow = this.#sent.length === 1 || this.#sent[0]?.round === 1; // else the oldest batch is resolved first
@@ -151,9 +157,16 @@ export class Writer {
     for (const sent of this.#sent) this.#forget(sent);
   }
 
-  /** The segment is whole. */
-  resume(): void {
+  /** True while a batch waits for a look because it was acknowledged too late. */
+  get isLate(): boolean {
+    return this.#sent[0]?.isStored === true;
+  }
+
+  /** The segment is whole. @param lookedMonotonicMs the begin of the look */
+  resume(lookedMonotonicMs: number): void {
     this.#isHeld = false;
+    const [oldest] = this.#sent;
+    if (oldest?.isStored === true) oldest.lookedMonotonicMs = lookedMonotonicMs;
     this.#sendAgain();
   }
 
@@ -236,11 +249,23 @@ export class Writer {
   /** While a leader is paused, its segment may lose a stored batch, and a successor may lead without the batch. So
    *  a late acknowledgement counts as none (docs/adr/0023-segments-are-modelled-first.md, change 9). */
   #acknowledged(oldest: Sent): void {
-    if (this.#deps.isLate(oldest.sentMonotonicMs)) return this.#events.onLate();
-    this.#commit(oldest);
+    if (!this.#deps.lease.isLate(oldest.sentMonotonicMs)) return this.#commit(oldest, oldest.sentMonotonicMs);
+    oldest.isStored = true;
+    oldest.lookedMonotonicMs = undefined;
+    this.#events.onLate();
   }
 
-  #commit(oldest: Sent): void {
+  /** The batch was found in its position. It counts if a look since it was stored found no rival's claim. A later
+   *  candidate reads the end of the segment again after its claim, and finds the batch (change 16). */
+  #foundItself(oldest: Sent): void {
+    const { lookedMonotonicMs } = oldest;
+    if (lookedMonotonicMs === undefined || !this.#deps.lease.isYoung(lookedMonotonicMs))
+      return this.#acknowledged(oldest);
+    this.#commit(oldest, lookedMonotonicMs);
+  }
+
+  /** @param provenMonotonicMs when the leader surely led */
+  #commit(oldest: Sent, provenMonotonicMs: number): void {
     this.#position += 1;
     this.#recordHash = oldest.batch.hash;
     this.#sent.shift();
@@ -250,7 +275,7 @@ export class Writer {
     }
     this.#events.onCommitted(oldest.batch, {
       position: this.#position,
-      sentMonotonicMs: oldest.sentMonotonicMs,
+      sentMonotonicMs: provenMonotonicMs,
       firstSentMonotonicMs: oldest.firstSentMonotonicMs ?? oldest.sentMonotonicMs,
     });
     const [next] = this.#sent;
@@ -276,7 +301,7 @@ export class Writer {
     if (this.#isOver || oldest.round !== round) return;
     switch (found) {
       case "itself":
-        return this.#acknowledged(oldest);
+        return this.#foundItself(oldest);
       case "passed-over":
         this.#position += 1;
         this.#recordHash = "";

@@ -11,6 +11,7 @@
 //             shorter than a higher segment with a damaged `Opened` → the same
 //        ─ ask the other coordinators: the longest log goes first
 //        ─ claim the next number: of two rivals one wins, the second stands by
+//        ─ read the end of the closed segment again: a power loss may have taken the seal, and the leader wrote on
 //        ─ write a base if needed, and read it back
 //        ─ open: from here on this coordinator leads
 //
@@ -97,6 +98,8 @@ export async function takeLead(
 interface Closed {
   readonly numbers: readonly number[];
   readonly live: LiveSegment | undefined;
+  /** Of the closed segment, behind its seal. */
+  readonly endPosition: number | undefined;
 }
 
 interface Compared {
@@ -148,7 +151,7 @@ class TakingLead {
       // A leader of a segment begins again instead: the next list shows the rival's claim.
       if (lostBy === "rival" && this.#writing === undefined) return this.#standBy();
       const isReconnected = attempt.signal.aborted;
-      const mayBegin = mayAnswerLater(error) || error instanceof NewSegmentError || lostBy !== undefined;
+      const mayBegin = mayAnswerLater(error) || error instanceof BeginAgainError || lostBy !== undefined;
       if (!isReconnected && !mayBegin) throw error;
       if (!isReconnected) {
         logger.warn({ why: messageOf(error) }, "the lead could not be taken; taking it begins again");
@@ -208,16 +211,18 @@ class TakingLead {
     const above = first.numbers.filter((number) => number > (live?.number ?? 0));
     for (const number of above.toReversed())
       if (!(await this.#passOver(number, live, signal))) return undefined;
-    if (live === undefined) return { numbers: first.numbers, live };
+    if (live === undefined) return { numbers: first.numbers, live, endPosition: undefined };
     const looked = await this.#look(live);
     signal.throwIfAborted();
     if (looked === "writes") return undefined;
     await this.#seal(live.number, signal);
     await this.#outwait(live, looked, signal);
-    const { number = 0 } = (await findLive(journal)).live ?? {};
-    return number === live.number || (this.#writing !== undefined && number < live.number)
-      ? { numbers: first.numbers, live }
-      : undefined;
+    const { number = 0, opened } = (await findLive(journal)).live ?? {};
+    if (number > live.number && opened?.session === this.#deps.session)
+      throw new BeginAgainError(`segment ${number} of this coordinator is listed again`);
+    const isNewest = number === live.number || (this.#writing !== undefined && number < live.number);
+    if (!isNewest) return undefined;
+    return { numbers: first.numbers, live, endPosition: await this.#endOf(live) };
   }
 
   /** The live segment of a list. A leader knows that its own segment is live, also when a server that takes over does
@@ -381,6 +386,7 @@ class TakingLead {
     await orAnew(writer.claim(journal, newAttempt(random)));
     this.#note([number]);
     if (await this.#hasRival(number, closed.numbers)) return this.#standBy();
+    await this.#requireEnd(closed, signal);
     const base = needsBase && log.tail.idx > 0 ? await orAnew(writer.writeBase(log)) : undefined;
     signal.throwIfAborted();
     const opening = {
@@ -396,6 +402,27 @@ class TakingLead {
     await orAnew(writer.requireClaim());
     log.enter(live, live.position);
     return { kind: "won", log, sentMonotonicMs: writer.sentMonotonicMs, base };
+  }
+
+  /** A power loss may take the seal, and the leader of the closed segment may write on. Such a leader counts its batch
+   *  only if it then finds no claim, so one of both sees the other
+   *  (docs/adr/0023-segments-are-modelled-first.md, change 16). */
+  async #requireEnd({ live, endPosition }: Closed, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        if (live === undefined || (await this.#endOf(live)) === endPosition) return;
+        throw new BeginAgainError(`segment ${live.number} changed behind its seal`);
+      } catch (error) {
+        if (!mayAnswerLater(error)) throw error;
+        await pause(this.#deps.clock, limits.journalRetryMs, signal); // to begin again would leave a claimed segment
+        signal.throwIfAborted();
+      }
+    }
+  }
+
+  async #endOf({ number }: LiveSegment): Promise<number | undefined> {
+    const { journal } = this.#deps;
+    return journal.sharable ? (await journal.segment(number).end())?.position : undefined;
   }
 
   /** Whether a segment appeared since the first list: the claimant used an older list, or this claim. */
@@ -425,16 +452,16 @@ function endIn(live: LiveSegment | undefined, log: Replay): LogEnd | undefined {
   return { segment: live.number, idx: log.tail.idx, hash: log.tail.hash };
 }
 
-/** The new segment lost new records: another segment is claimed. */
-class NewSegmentError extends Error {}
+/** The new segment lost new records, so that another segment is claimed. Or the journal changed between two looks. */
+class BeginAgainError extends Error {}
 
-/** @throws NewSegmentError where the segment is damaged */
+/** @throws BeginAgainError where the segment is damaged */
 async function orAnew<Result>(writing: Promise<Result>): Promise<Result> {
   try {
     return await writing;
   } catch (error) {
     if (!(error instanceof JournalDamagedError)) throw error;
-    throw new NewSegmentError(error.message, { cause: error });
+    throw new BeginAgainError(error.message, { cause: error });
   }
 }
 
