@@ -214,7 +214,7 @@ describe("the store in memory", () => {
     await follower.hasRead(6);
     store.loseTail(1, 2);
     await clock.advance(limits.journalGapMs);
-    await expect(follower.ended).rejects.toThrow("segment 1 ends at record 4, before record 6");
+    await expect(follower.ended).rejects.toThrow("segment 1 ends at record 4, before the expected record 6");
     await expect(follower.ended).rejects.toThrow(JournalDamagedError);
   });
 
