@@ -344,7 +344,7 @@ describe("waggle serve a2a", () => {
     );
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining("another process uses it; give another port"),
+      expect.stringContaining("another process uses it; give a different port"),
     ]);
   });
 
@@ -454,6 +454,11 @@ describe("waggle agent --a2a", () => {
       ).toMatchObject({
         inFlight: 0,
       });
+    });
+
+    it("a task that is named only after the attempt's time-out is cancelled there too", async () => {
+      expect(await run("odd", "late", { timeoutMs: 300 })).toMatchObject({ state: "dead-lettered" });
+      await expect.poll(() => broken.cancelled).toContain("late");
     });
 
     it("429 with Retry-After puts the agent on hold", async () => {
@@ -576,6 +581,9 @@ class BrokenAgent {
         send({ task: task("WORKING") });
         send(artifact("x".repeat(300_000)));
         break;
+      case "late":
+        setTimeout(() => send({ task: { ...task("WORKING"), id: "late" } }), 1_000);
+        return;
       case "endless": {
         send({ task: task("WORKING") });
         const sending = setInterval(() => send(status("WORKING", "still at it")), 50);

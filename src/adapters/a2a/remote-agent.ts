@@ -126,14 +126,25 @@ class RemoteAgent {
       const answer = await this.#client.sendMessage(request, { signal });
       return "messageId" in answer ? result.takeMessage(answer) : result.takeTask(answer);
     }
+    signal.throwIfAborted();
+    const stream = new AbortController();
+    // The first event names the remote task. Without the name the remote task could not be cancelled.
+    const stop = () => {
+      const waitMs = result.taskId === undefined ? limits.a2aCancelMs : 0;
+      systemClock.after(waitMs, () => stream.abort(signal.reason), { unref: true });
+    };
+    signal.addEventListener("abort", stop, { once: true });
     try {
-      for await (const event of this.#client.sendMessageStream(request, { signal })) {
+      for await (const event of this.#client.sendMessageStream(request, { signal: stream.signal })) {
         const end = result.take(event);
         if (end !== undefined) return end;
+        signal.throwIfAborted();
       }
     } catch (error) {
       if (signal.aborted || result.taskId === undefined || result.isTooLarge) throw error;
       this.#options.logger.info({ err: error }, "the answer broke off; asking for the task");
+    } finally {
+      signal.removeEventListener("abort", stop);
     }
     if (result.taskId === undefined)
       throw new Error("the agent ended its answer without a task or a message");
