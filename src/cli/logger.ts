@@ -42,8 +42,12 @@ function withCommandAsStarted({ asStarted }: Output) {
 function loggedError(error: unknown): unknown {
   if (!(error instanceof WaggleError) || error instanceof InvariantError)
     return error instanceof Error ? pino.stdSerializers.err(error) : error;
-  const { name, code, message, cause } = error;
-  return { type: name, code, message, ...(cause === undefined ? {} : { cause: messageOf(cause) }) };
+  const { name, code, message, field, cause } = error;
+  return {
+    ...{ type: name, code, message },
+    ...(field === undefined ? {} : { field }),
+    ...(cause === undefined ? {} : { cause: messageOf(cause) }),
+  };
 }
 
 async function prettyStream(output: Output) {

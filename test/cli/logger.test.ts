@@ -3,7 +3,12 @@
 import { expect, test } from "vitest";
 import { createLogger } from "../../src/cli/logger.ts";
 import { Output } from "../../src/cli/output.ts";
-import { InvariantError, JournalDamagedError, UnreachableError } from "../../src/errors.ts";
+import {
+  InvalidConfigError,
+  InvariantError,
+  JournalDamagedError,
+  UnreachableError,
+} from "../../src/errors.ts";
 import { aShell } from "./shell.ts";
 
 async function loggedErr(error: unknown): Promise<unknown> {
@@ -21,6 +26,11 @@ test("an expected error is logged with its code and its cause, without a stack",
     message: "record 7 is missing",
     cause: "no server answers",
   });
+});
+
+test("an error of a setting is logged with the setting's name", async () => {
+  const error = new InvalidConfigError("--listen needs host:port", { field: "--listen" });
+  expect(await loggedErr(error)).toMatchObject({ code: "WAGGLE_INVALID_CONFIG", field: "--listen" });
 });
 
 test.each([new InvariantError("a leader has a segment"), new TypeError("x is not a function")])(

@@ -62,7 +62,7 @@ describe("with a batch stored long after it fell silent", () => {
     held.hold();
     const asked = ask();
     await clock.advance(silentMs);
-    const isHeard = lively.heartbeat([], 0); // answered once the leader knows that it still leads
+    const isHeard = lively.heartbeat([], 0); // the answer waits for the leader lease
     await clock.settle();
     held.release();
     await Promise.all([asked, isHeard]);

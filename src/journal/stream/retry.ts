@@ -46,9 +46,11 @@ export class Retry {
       throw reason ?? new UnreachableError("the stream's consumers keep breaking: see the NATS server's log");
     this.#failures += 1;
     if (signal?.aborted === true) return;
-    const hurry$ = new Observable<void>((notify) => wire.onStatus(() => notify.next()));
+    const hurry$ = new Observable<void>((subscriber) => wire.onStatus(() => subscriber.next()));
     const stop$ =
-      signal === undefined ? NEVER : new Observable<void>((notify) => aborts.on(signal, () => notify.next()));
+      signal === undefined
+        ? NEVER
+        : new Observable<void>((subscriber) => aborts.on(signal, () => subscriber.next()));
     const pause$ = pauseAfter(this.#failures, { clock, random, backOff, hurry$, stop$ });
     await firstValueFrom(pause$, { defaultValue: undefined });
   }
