@@ -9,7 +9,6 @@ import type { Clock } from "../../clock.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import { claimantOf } from "../../journal/inspect.ts";
 import type { Journal, SegmentReader } from "../../journal/journal.ts";
-
 import { decodeRecord } from "../../journal/records.ts";
 import { SegmentWriter } from "../../journal/segment-writer.ts";
 
