@@ -90,6 +90,25 @@ function untested(file: SourceFile, row: RegExpMatchArray, tree: Tree): Violatio
   ].map((found) => ({ ...place, found }));
 }
 
+/** Pages with a list of the folders of src. */
+const maps = ["README.md", "docs/architecture.md"];
+
+const folderRule: Rule = {
+  name: "each folder of src is on the map",
+  why: "A newcomer who opens a folder that the map leaves out cannot tell which job it has.",
+  mend: "Add a line with the folder's job to README.md, and to the parts of docs/architecture.md.",
+  check: ({ files }) => {
+    const folders = new Set(files.flatMap(({ path }) => /^src\/[^/]+\/(?=.*\.ts$)/.exec(path) ?? []));
+    return files
+      .filter(({ path }) => maps.includes(path))
+      .flatMap(({ path, text }) =>
+        [...folders]
+          .filter((folder) => !new RegExp(`^(?:\\| \`)?${folder}`, "m").test(text))
+          .map((folder) => ({ path, found: `nothing of ${folder}` })),
+      );
+  },
+};
+
 const TABLE_ROWS_MAX = 90;
 const CELL_LENGTH_MAX = 200;
 
@@ -294,6 +313,7 @@ const namedFileRule: Rule = {
 export const repositoryRules: readonly Rule[] = [
   linkRule,
   namedFileRule,
+  folderRule,
   testedRule,
   tableRule,
   sizeRule,

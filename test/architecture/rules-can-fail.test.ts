@@ -281,6 +281,19 @@ const cases: Readonly<Record<string, Case>> = {
       "src/ids.ts": "",
     },
   },
+  "each folder of src is on the map": {
+    wrong: [
+      { "README.md": "src/core/  pure\n", "src/core/step.ts": "", "src/views/status.ts": "" },
+      { "docs/architecture.md": "see `src/views/`\n", "src/views/status.ts": "" },
+    ],
+    right: {
+      "README.md": "src/core/  pure\n",
+      "docs/architecture.md": "| `src/core/` | pure |\n",
+      "docs/glossary.md": "",
+      "src/core/step.ts": "",
+      "src/ids.ts": "",
+    },
+  },
   "tables of promises name their tests": {
     wrong: [
       { "docs/failure-modes.md": "| killed | it goes on | at once | nothing |" },
