@@ -415,6 +415,13 @@ const cases: Readonly<Record<string, Case>> = {
       "docs/a.md": `${"word ".repeat(30)}`,
     },
   },
+  "a page opens with what the reader can do": {
+    wrong: [{ "docs/a.md": "# Tasks\n\nTasks have a state.\n" }, { "docs/a.md": "Look up here tasks.\n" }],
+    right: {
+      "docs/a.md": "# Tasks\n\n<!-- Generated. -->\n\nLook up here the states of tasks.\n",
+      "docs/adr/0001-a.md": "# Decision\n\nTasks have a state.\n",
+    },
+  },
   "no notes to oneself in the code": {
     wrong: [{ [somePath]: `// ${"TO"}DO: later` }],
     right: { [somePath]: "// what is to do: nothing" },
