@@ -102,6 +102,8 @@ export const limits = {
   /** Most commands in one turn. The commit of the turn's batch, and the answers, follow the last command. */
   turnCommandsMax: 4096,
   turnMsMax: 10,
+  /** Longest wait of a turn for more commands, from the begin of the turn before (coordinator/leader/turns.ts). */
+  turnSpacingMs: 4,
   /** Commands between two looks at the clock: a look costs less than a command, and one command microseconds. */
   turnClockCommands: 64,
   /** A longer turn raises an alarm: heartbeats and timers wait for the turn. */

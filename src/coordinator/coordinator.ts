@@ -69,6 +69,8 @@ export interface CoordinatorOptions {
   readonly logger: Logger;
   /** T of the coordinator's terms, ms. Default `limits.leaderTimeoutMs`. */
   readonly leaderTimeoutMs?: number;
+  /** Longest wait of a turn for more commands, ms. Default `limits.turnSpacingMs`; 0: turns never wait. */
+  readonly turnSpacingMs?: number;
   /** Key of the attempts' tokens, that all coordinators of the swarm hold, and nobody else. At least
    *  `limits.tokenKeyBytesMin` bytes. Absent: tokens follow from the journal. */
   readonly tokenKey?: Uint8Array;
@@ -495,6 +497,7 @@ class RunningCoordinator implements Coordinator {
       logReader: this.#logReader,
       time: this.#journalClock(taken.log),
       timing: this.#timing,
+      turnSpacingMs: this.#options.turnSpacingMs ?? limits.turnSpacingMs,
       taking: { ...this.#takeLeadDeps, timing: this.#timing, silentSegment: undefined },
       compaction: this.#options.compaction,
       verifier: this.#options.verifier,

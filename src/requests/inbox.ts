@@ -27,13 +27,20 @@ export class Inbox {
   #entries: InboxEntry[] = [];
   /** Entries before this position are taken. The array is cut from time to time. */
   #head = 0;
+  #commands = 0;
 
   get depth(): number {
     return this.#entries.length - this.#head;
   }
 
+  /** Number of commands in the entries, decided ones included. */
+  get commands(): number {
+    return this.#commands;
+  }
+
   push(entry: InboxEntry): void {
     this.#entries.push(entry);
+    this.#commands += entry.commands.length;
   }
 
   peek(): InboxEntry | undefined {
@@ -41,6 +48,7 @@ export class Inbox {
   }
 
   shift(): void {
+    this.#commands -= this.peek()?.commands.length ?? 0;
     this.#head += 1;
     if (this.#head === this.#entries.length) {
       this.#entries = [];

@@ -59,6 +59,8 @@ export interface TestSwarmOptions {
   readonly hub?: MemoryHub;
   readonly journal?: Journal;
   readonly logger?: Logger;
+  /** Of every coordinator. Default 0: a turn runs although a test's clock stands still. */
+  readonly turnSpacingMs?: number;
   /** Of the first coordinator. */
   readonly leaderTimeoutMs?: number;
   /** Of the first coordinator. */
@@ -143,6 +145,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
       clock: swarmClock,
       random,
       logger,
+      turnSpacingMs: options.turnSpacingMs ?? 0,
       ...more,
     };
     const maker = baseMakerHere({ journal, clock: swarmClock });

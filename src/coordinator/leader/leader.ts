@@ -63,6 +63,8 @@ export interface LeaderDeps {
   /** Of this coordinator's session. */
   readonly session: string;
   readonly timing: Timing;
+  /** Longest wait of a turn for more commands, ms. */
+  readonly turnSpacingMs: number;
   readonly subjects: Subjects;
   readonly transport: Transport;
   readonly journal: Journal;

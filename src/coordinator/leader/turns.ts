@@ -30,6 +30,8 @@ export interface TurnsDeps {
   readonly logger: Logger;
   readonly room: Pick<JournalRoom, "isTight">;
   readonly timings: Timings;
+  /** Longest wait of a turn for more commands, ms; 0: turns never wait. */
+  readonly turnSpacingMs: number;
 }
 
 export interface TurnsHooks {
@@ -57,6 +59,10 @@ export class Turns {
   /** Number of entries without an answer: queued for a turn, or in a batch without a commit. */
   #unanswered = 0;
   #isScheduled = false;
+  /** Cancels a turn that waits for more commands. */
+  #cancelLater: (() => void) | undefined;
+  /** Begin of the last turn. */
+  #beganMonotonicMs = Number.NEGATIVE_INFINITY;
   /** Assignments pause: the journal keeps its room for the results of running tasks. */
   #isHeldBack = false;
 
@@ -103,19 +109,20 @@ export class Turns {
     this.schedule();
   }
 
+  /** A turn has fixed costs in all processes. So a turn waits for one command per attempt that runs, at most
+   *  `turnSpacingMs` from the begin of the turn before. */
   schedule(): void {
     if (this.#isScheduled || this.#hooks.isOver()) return;
-    this.#isScheduled = true;
-    this.#deps.clock.soon(() => {
-      this.#isScheduled = false;
-      this.#hooks.onTime();
-    });
+    const waitMs = this.#waitMs();
+    if (waitMs <= 0) this.#scheduleNow();
+    else this.#cancelLater ??= this.#deps.clock.after(waitMs, () => this.#scheduleNow());
   }
 
   /** One turn, in one batch: waiting entries, due timers, possible assignments. */
   run(): void {
     const { state, clock, random, room } = this.#deps;
     const startedMs = clock.monotonicMs();
+    this.#beganMonotonicMs = startedMs;
     const { turn, at } = this.#begin();
     const entries: InboxEntry[] = [];
     const isLate = () => clock.monotonicMs() - startedMs > limits.turnMsMax;
@@ -127,7 +134,7 @@ export class Turns {
     this.#wake.touch(turn.touchedAgents);
     this.#hooks.take({ turn, at, entries });
     this.#dueTimer.set(this.#wake.nextAt(at), at);
-    if (!tookAll || !didDue || !didPlan) this.schedule();
+    if (!tookAll || !didDue || !didPlan) this.#scheduleNow();
     this.#noteLength(startedMs);
   }
 
@@ -139,6 +146,26 @@ export class Turns {
 
   stop(): void {
     this.#dueTimer.stop();
+    this.#cancelLater?.();
+  }
+
+  /** Time that the next turn waits for more commands. */
+  #waitMs(): number {
+    const { state, clock, turnSpacingMs } = this.#deps;
+    const { assigned, running } = state.counts;
+    if (this.#inbox.commands >= assigned + running) return 0;
+    return this.#beganMonotonicMs + turnSpacingMs - clock.monotonicMs();
+  }
+
+  #scheduleNow(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#cancelLater?.();
+    this.#cancelLater = undefined;
+    this.#deps.clock.soon(() => {
+      this.#isScheduled = false;
+      this.#hooks.onTime();
+    });
   }
 
   #begin() {
