@@ -288,8 +288,8 @@ export const limits = {
   endedLogsMax: 1_000,
   /** …and their total size: 256 attempts with full logs. */
   endedLogsBytesMax: 4 * 1024 ** 2,
-  /** Interval at which an agent's chart, and so its status, follows its load. Each heartbeat tells the load anyway. A
-   *  transition costs as much as ten tasks. */
+  /** Least time between two changes of an agent's chart, and so its status, by its load. A heartbeat changes the chart
+   *  anyway. A transition costs as much as ten tasks. */
   loadReportMs: 500,
   /** An agent's heartbeat is late after this share of its period: then its stand-in sends the heartbeat. The rest of
    *  the leases' time is left for answers. */

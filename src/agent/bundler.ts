@@ -135,8 +135,8 @@ class GroupBundle {
     return (verb === "heartbeat" || verb === "result") && this.#listeners > 1 && !this.#isForbidden;
   }
 
-  async request(verb: BundledVerb, part: Pick<Part, "agent" | "message" | "ending">): Promise<PartOutcome> {
-    return await this.#channels[verb].request(part);
+  request(verb: BundledVerb, part: Pick<Part, "agent" | "message" | "ending">): Promise<PartOutcome> {
+    return this.#channels[verb].request(part);
   }
 
   #subscribe(): () => void {
@@ -318,11 +318,11 @@ class Channel {
     this.#terms = terms;
   }
 
-  async request(asked: Pick<Part, "agent" | "message" | "ending">): Promise<PartOutcome> {
+  request(asked: Pick<Part, "agent" | "message" | "ending">): Promise<PartOutcome> {
     const part = new Part(asked);
     this.#waiting.push(part);
     this.#schedule();
-    return await part.outcome;
+    return part.outcome;
   }
 
   #schedule(): void {

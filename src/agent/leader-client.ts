@@ -91,13 +91,9 @@ export class LeaderClient {
     }
   }
 
-  async #request(
-    verb: AgentVerb,
-    message: Uint8Array,
-    ending: RequestOptions["ending"],
-  ): Promise<PartOutcome> {
-    if (this.#bundle?.carries(verb) === true) return await this.#bundle.request(verb, message, ending);
-    return await this.#transport.request(this.#subjects.agent(this.#group, this.#agent, verb), message, {
+  #request(verb: AgentVerb, message: Uint8Array, ending: RequestOptions["ending"]): Promise<PartOutcome> {
+    if (this.#bundle?.carries(verb) === true) return this.#bundle.request(verb, message, ending);
+    return this.#transport.request(this.#subjects.agent(this.#group, this.#agent, verb), message, {
       timeoutMs: limits.requestTimeoutMs,
       ...(ending === undefined ? {} : { ending }),
     });

@@ -140,7 +140,6 @@ export class AgentSession implements SessionLink {
   /** Number of running handlers last reported to the chart. */
   #load = 0;
   #loadReportedAt = Number.NEGATIVE_INFINITY;
-  #cancelLoad: (() => void) | undefined;
   /** Running handlers of earlier incarnations. Each occupies capacity. */
   readonly #lingering = new Set<AttemptKey>();
   /** The highest term heard; 0 before the first. */
@@ -746,7 +745,6 @@ export class AgentSession implements SessionLink {
     this.#slotLeases.close();
     this.#closed$.next();
     this.#deps.standIn?.end();
-    this.#cancelLoad?.();
     if (error === undefined) return this.#deps.notify({ type: "closed" });
     this.#logError(error);
     const field = error instanceof WaggleError ? error.field : undefined;
@@ -763,17 +761,9 @@ export class AgentSession implements SessionLink {
       this.#deps.notify({ type: "abort", keys: attempts.map(({ key }) => key), reason });
   }
 
-  /** Tells the chart the load now, or when `limits.loadReportMs` have passed: no attempt costs a transition. */
+  /** Tells the chart the load now, or with the next heartbeat: few attempts cost a transition. */
   #reflectLoad(): void {
-    if (this.#cancelLoad !== undefined) return;
-    const { clock } = this.#deps;
-    const waitMs = this.#loadReportedAt + limits.loadReportMs - clock.monotonicMs();
-    if (waitMs <= 0) return this.#reportLoad();
-    const report = () => {
-      this.#cancelLoad = undefined;
-      this.#reportLoad();
-    };
-    this.#cancelLoad = clock.after(waitMs, report, { unref: true });
+    if (this.#deps.clock.monotonicMs() - this.#loadReportedAt >= limits.loadReportMs) this.#reportLoad();
   }
 
   #reportLoad(): void {
