@@ -5,7 +5,8 @@
 //   restoring ─→ following ←─────── another coordinator leads ──┐
 //       │            │ the leader is silent                     │
 //       └────────────┴──→ takingLead ─ won ────────────→ leading.deciding ─ DEPOSED → restoring
-//                                                              │ STOP       └─ HANDED_OVER → following
+//                                                              │ STEP_DOWN → leading.steppingDown ─ HANDED_OVER → following
+//                                                              │ STOP
 //                                                        leading.handingOver ─ ENDED → stopped
 //   before it leads: STOP → stopped · leading: HALT → halted · any: an actor fails → halted
 
@@ -15,6 +16,8 @@ import { limits } from "../src/limits.ts";
 export type CoordinatorSignal =
   /** Another coordinator leads. Decided batches without a commit are void; committed batches stay. */
   | { readonly type: "DEPOSED" }
+  /** The leader gives up the lead, and stays: an operator asked for a transfer, or no agent or client reaches it. */
+  | { readonly type: "STEP_DOWN" }
   /** The leader closed its segment for a standby, and becomes a standby. */
   | { readonly type: "HANDED_OVER" }
   /** The leader closed its segment, or could not close the segment. */
@@ -52,7 +55,7 @@ export const coordinatorMachine = setup({
     follow: fromPromise<void>(unprovided),
     /** Opens the next segment, unless a rival goes first. */
     takeLead: fromPromise<"won" | "stands-by">(unprovided),
-    /** Leads: DEPOSED, HANDED_OVER, ENDED or HALT. */
+    /** Leads: STEP_DOWN, DEPOSED, HANDED_OVER, ENDED or HALT. */
     lead: fromCallback<EndTerm>(unprovided),
   },
   actions: {
@@ -109,10 +112,16 @@ export const coordinatorMachine = setup({
       states: {
         deciding: {
           description: "Appends, and only then answers.",
+          on: { STOP: "handingOver", STEP_DOWN: "steppingDown" },
+        },
+        steppingDown: {
+          description:
+            "Takes no new requests, settles the batches in flight, closes the segment, and then stands by.",
+          entry: "endTerm",
           on: { STOP: "handingOver" },
         },
         handingOver: {
-          description: "Takes no new requests, settles the batches in flight, and closes the segment.",
+          description: "Settles the batches in flight and closes the segment before the process ends.",
           entry: "endTerm",
           after: { handOver: "#coordinator.stopped" },
           on: {

@@ -506,7 +506,10 @@ class RunningCoordinator implements Coordinator {
       tokens: new AttemptTokens(this.#options.tokenKey),
       onTermStarted: () => this.#announcer.announce({ began: true }),
     };
-    const leader = new Leader(deps, taken, (end) => sendBack(this.#leaderEnded(leader, end)));
+    const leader = new Leader(deps, taken, {
+      onSteppingDown: () => sendBack({ type: "STEP_DOWN" }),
+      onEnd: (end) => sendBack(this.#leaderEnded(leader, end)),
+    });
     this.#leader = leader;
     this.#options.logger.info({ term: leader.commits.term }, "leading");
     leader.begin();

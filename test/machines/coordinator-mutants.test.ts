@@ -49,12 +49,19 @@ describe("the coordinator, by its chart", () => {
       "leading.deciding ─STOP→ handingOver",
       "leading.handingOver / endTerm",
     ],
-    "hands over as an operator asks, and follows": ["leading ─HANDED_OVER→ following"],
+    "hands over as an operator asks, and follows": [
+      "leading ─HANDED_OVER→ following",
+      "leading.deciding ─STEP_DOWN→ steppingDown",
+      "leading.steppingDown / endTerm",
+    ],
     "stops within limits.handOverMs of a journal that does not answer": [
       "leading.handingOver ─handOver→ #coordinator.stopped",
     ],
     "stops at once when it is asked a second time": ["leading.handingOver ─STOP→ #coordinator.stopped"],
     "stops, and is deposed meanwhile": ["leading.handingOver ─DEPOSED→ #coordinator.stopped"],
-    "hands over, and is asked to stop meanwhile": ["leading.handingOver ─HANDED_OVER→ #coordinator.stopped"],
+    "hands over, and is asked to stop meanwhile": [
+      "leading.handingOver ─HANDED_OVER→ #coordinator.stopped",
+      "leading.steppingDown ─STOP→ handingOver",
+    ],
   });
 });

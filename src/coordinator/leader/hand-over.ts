@@ -18,7 +18,7 @@ export interface HandOverDeps {
 export interface HandOverLeader {
   /** @returns false when the inbox is full */
   readonly enqueue: (entry: InboxEntry) => boolean;
-  readonly end: () => void;
+  readonly stepDown: () => void;
 }
 
 export class HandOver {
@@ -62,7 +62,7 @@ export class HandOver {
         refusal = isDone ? undefined : whyNotTo(to, standbys());
         if (isDone || refusal !== undefined) return;
         this.#accepted ??= request;
-        this.#leader.end();
+        this.#leader.stepDown();
       },
       finish: (commit) => {
         if (refusal !== undefined) answer(refusal);

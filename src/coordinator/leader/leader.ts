@@ -10,8 +10,8 @@
 // The rule: no message leaves before its commit (commits.ts). Decisions of a turn are visible here at once, and to no
 // other process.
 //
-// Ends: deposed (another coordinator sealed the segment), halted (an invariant broke), or `end`, on request or because
-// no client reaches the leader. `end` closes the segment, so that a standby need not wait.
+// Ends: deposed (another coordinator sealed the segment), halted (an invariant broke), or `end`, as the coordinator's
+// chart asks. `end` closes the segment, so that a standby need not wait.
 //
 // Not here: the contents of a turn (turns.ts), periodic work (pulse.ts), messages after a commit (dispatcher.ts),
 // commits and changes of segment (commits.ts), requests (src/requests).
@@ -99,6 +99,13 @@ export type LeaderEnd =
   | { readonly kind: "ended" }
   | { readonly kind: "halted"; readonly error: WaggleError };
 
+export interface LeaderHooks {
+  /** The leader gives up the lead, and waits for `end`. */
+  readonly onSteppingDown: () => void;
+  /** Called at most once. */
+  readonly onEnd: (end: LeaderEnd) => void;
+}
+
 export class Leader {
   readonly presences: Presences;
   readonly monitor: Monitor;
@@ -110,7 +117,7 @@ export class Leader {
   readonly router: Router;
 
   readonly #deps: LeaderDeps;
-  readonly #onEnd: (end: LeaderEnd) => void;
+  readonly #hooks: LeaderHooks;
   readonly #turns: Turns;
   readonly #dispatcher: Dispatcher;
   readonly #handOver: HandOver;
@@ -124,17 +131,12 @@ export class Leader {
   /** After an abrupt end no message leaves, not even of committed batches. */
   #isCut = false;
 
-  /** @param taken the open segment of this term; the state of its log becomes this leader's state
-   *  @param onEnd called at most once */
-  constructor(
-    given: LeaderDeps,
-    taken: TakenLead & { readonly kind: "won" },
-    onEnd: (end: LeaderEnd) => void,
-  ) {
+  /** @param taken the open segment of this term; the state of its log becomes this leader's state */
+  constructor(given: LeaderDeps, taken: TakenLead & { readonly kind: "won" }, hooks: LeaderHooks) {
     const deps = { ...given, transport: publishingUntil(() => this.#isCut, given.transport) };
     const { clock, room, logger } = deps;
     this.#deps = deps;
-    this.#onEnd = onEnd;
+    this.#hooks = hooks;
     this.state = taken.log.state;
     this.presences = new Presences(clock);
     this.monitor = new Monitor(this.state, logger);
@@ -152,7 +154,7 @@ export class Leader {
     this.#auditCheck = verifier === undefined ? undefined : new AuditCheck({ ...deps, verifier });
     this.#handOver = new HandOver(
       { ...deps, term: () => this.commits.term },
-      { enqueue: (entry) => this.enqueue(entry), end: () => this.end() },
+      { enqueue: (entry) => this.enqueue(entry), stepDown: () => hooks.onSteppingDown() },
     );
     this.router = this.#startRouter();
     this.#pulse = this.#startPulse();
@@ -215,7 +217,7 @@ export class Leader {
     this.#turns.schedule();
   }
 
-  /** Ends at once, without a call of `onEnd`: leaves batches in flight as they are, and publishes nothing more. */
+  /** Ends at once, without a call of a hook: leaves batches in flight as they are, and publishes nothing more. */
   abandon(): void {
     this.#isCut = true;
     this.#finish(undefined);
@@ -312,7 +314,7 @@ export class Leader {
         onConnected: () => this.enqueue(this.#dispatcher.resend()),
         onIsolated: () => {
           this.#handOver.standAside();
-          this.end();
+          this.#hooks.onSteppingDown();
         },
         onBroken: (cause) => this.#broke(cause),
       },
@@ -409,6 +411,6 @@ export class Leader {
     this.#compaction?.end();
     this.#auditCheck?.end();
     this.commits.stop();
-    if (end !== undefined) this.#onEnd(end);
+    if (end !== undefined) this.#hooks.onEnd(end);
   }
 }
