@@ -82,7 +82,6 @@ export interface CoordinatorOptions {
 
 export type Role = "standing-by" | "leading" | "halted" | "stopped";
 
-/** For checkers in tests and simulations. Production code reads nothing here. */
 export interface CoordinatorProbe {
   /** The state, read-only, valid until the next change. Undefined while batches are in flight. */
   readonly settledState: SwarmState | undefined;
@@ -97,7 +96,6 @@ export interface Coordinator {
   readonly role$: Observable<Role>;
   /** Silence after which the coordinator takes the lead, ms: T of the followed term, and the jitter. */
   readonly silenceMsMax: number;
-  readonly probe: CoordinatorProbe;
   /** Resolves with the term when the coordinator leads, at once if already leading. Rejects if the coordinator ends
    *  before. */
   whenLeading(): Promise<Term>;
@@ -108,9 +106,19 @@ export interface Coordinator {
   stop(): Promise<void>;
 }
 
+/** A coordinator as checkers of tests and simulations see it. */
+export interface ProbedCoordinator extends Coordinator {
+  readonly probe: CoordinatorProbe;
+}
+
 /** Starts a coordinator. Resolves once the journal is read: the coordinator follows, or takes the lead if alone.
  *  @throws UnreachableError, JournalDamagedError */
 export async function startCoordinator(options: CoordinatorOptions): Promise<Coordinator> {
+  return await startProbedCoordinator(options);
+}
+
+/** As `startCoordinator`, for checkers. */
+export async function startProbedCoordinator(options: CoordinatorOptions): Promise<ProbedCoordinator> {
   const coordinator = new RunningCoordinator(options);
   await coordinator.start();
   return coordinator;
@@ -118,7 +126,7 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Coo
 
 const readBackOff = { pauseMs: limits.journalRetryMs, pauseMsMax: limits.journalRetryMsMax };
 
-class RunningCoordinator implements Coordinator {
+class RunningCoordinator implements ProbedCoordinator {
   readonly closed: Promise<WaggleError | undefined>;
   readonly #options: CoordinatorOptions;
   readonly #session: string;

@@ -2,7 +2,7 @@
 
 import { connect } from "../../src/client/connect.ts";
 import { systemClock, systemRandom } from "../../src/clock.ts";
-import { type Coordinator, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import { type ProbedCoordinator, startProbedCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { MemoryHub } from "../../src/transport/memory.ts";
@@ -24,10 +24,10 @@ export async function leadTerm(journal: Journal, term: number): Promise<void> {
 export async function leading(
   journal: Journal,
   id: string,
-  use: (coordinator: Coordinator, hub: MemoryHub) => Promise<void>,
+  use: (coordinator: ProbedCoordinator, hub: MemoryHub) => Promise<void>,
 ): Promise<void> {
   const hub = new MemoryHub({ clock: systemClock });
-  const coordinator = await startCoordinator({
+  const coordinator = await startProbedCoordinator({
     ...{ id, swarm, journal, transport: hub.connect() },
     ...{ clock: systemClock, random: systemRandom, logger: silentLogger },
   });

@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { replayDecisions } from "../../src/audit/decision-replay.ts";
 import { verifyJournal } from "../../src/audit/verifying/verify.ts";
-import type { Coordinator } from "../../src/coordinator/coordinator.ts";
+import type { ProbedCoordinator } from "../../src/coordinator/coordinator.ts";
 import type { CompactionOptions } from "../../src/coordinator/leader/leader.ts";
 import { JournalDamagedError } from "../../src/errors.ts";
 import type { SegmentRecord } from "../../src/journal/journal.ts";
@@ -40,7 +40,7 @@ let clock: ManualClock;
 let store: MemoryJournalStore;
 let journal: MemoryJournal;
 let swarm: TestSwarm;
-let standby: Coordinator;
+let standby: ProbedCoordinator;
 let log: ReturnType<typeof keptLog>;
 /** The fate of the first leader's requests and answers. */
 let onRequest: (request: MemoryRequest) => RequestFate | Promise<RequestFate>;

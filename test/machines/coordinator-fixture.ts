@@ -1,8 +1,8 @@
 // Production coordinators over one memory transport and one memory journal, in virtual time. Nothing here waits for a
 // coordinator: with a part of the chart removed, the coordinator may never answer.
 
-import type { Coordinator, Role } from "../../src/coordinator/coordinator.ts";
-import { startCoordinator } from "../../src/coordinator/coordinator.ts";
+import type { ProbedCoordinator, Role } from "../../src/coordinator/coordinator.ts";
+import { startProbedCoordinator } from "../../src/coordinator/coordinator.ts";
 import { swarmId } from "../../src/ids.ts";
 import {
   type AnswerFate,
@@ -68,7 +68,7 @@ export class RunningCoordinator {
   /** Undefined while the coordinator runs. `code`: why it halted. */
   end: { readonly code: string | undefined } | undefined;
   readonly #transport: Transport;
-  #coordinator: Coordinator | undefined;
+  #coordinator: ProbedCoordinator | undefined;
   #gate: Gate | undefined;
 
   constructor(id: string, { hub, store, clock }: CoordinatorFixture, isOffline: boolean) {
@@ -87,7 +87,7 @@ export class RunningCoordinator {
     const ended = (error: { readonly code: string } | undefined) => {
       this.end = { code: error?.code };
     };
-    startCoordinator({
+    startProbedCoordinator({
       id,
       swarm: swarmId("test"),
       transport: this.#transport,

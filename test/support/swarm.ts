@@ -5,7 +5,12 @@ import { type Logger, pino } from "pino";
 import type { JournalVerifier } from "../../src/audit/verifying/audit-check.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../../src/clock.ts";
 import { baseMakerHere } from "../../src/coordinator/compacting/make-next-segment.ts";
-import { type Coordinator, type Role, startCoordinator } from "../../src/coordinator/coordinator.ts";
+import {
+  type Coordinator,
+  type ProbedCoordinator,
+  type Role,
+  startProbedCoordinator,
+} from "../../src/coordinator/coordinator.ts";
 import type { CompactionOptions } from "../../src/coordinator/leader/leader.ts";
 import { type SwarmId, swarmId } from "../../src/ids.ts";
 import type { Journal } from "../../src/journal/journal.ts";
@@ -27,7 +32,7 @@ export const subjects = subjectsOf(swarmId("test"));
 export interface TestSwarm {
   readonly hub: MemoryHub;
   readonly store: MemoryJournalStore;
-  readonly coordinator: Coordinator;
+  readonly coordinator: ProbedCoordinator;
   readonly client: WireNode;
   /** The journal as every reader sees it; a broken invariant fails the test in `stop`. */
   readonly watched: WatchedJournal;
@@ -46,7 +51,7 @@ export interface TestSwarm {
       readonly metrics?: CoordinatorMetrics;
       readonly logger?: Logger;
     },
-  ): Promise<Coordinator>;
+  ): Promise<ProbedCoordinator>;
   stop(): Promise<void>;
 }
 
@@ -126,7 +131,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
   const hub = options.hub ?? new MemoryHub({ clock: swarmClock });
   const store = options.store ?? new MemoryJournalStore({ clock: swarmClock });
   const watched = new WatchedJournal(store);
-  const running: Coordinator[] = [];
+  const running: ProbedCoordinator[] = [];
   const transportById = new Map<string, Transport>();
   const startAnother: TestSwarm["startAnother"] = async (
     id,
@@ -153,7 +158,7 @@ export async function startTestSwarm(options: TestSwarmOptions = {}): Promise<Te
       options.compaction === undefined ? {} : { compaction: { ...options.compaction, maker } };
     const verifying = options.verifier === undefined ? {} : { verifier: options.verifier };
     const sealing = options.tokenKey === undefined ? {} : { tokenKey: options.tokenKey };
-    const coordinator = await startCoordinator({ ...deps, ...compaction, ...verifying, ...sealing });
+    const coordinator = await startProbedCoordinator({ ...deps, ...compaction, ...verifying, ...sealing });
     coordinator.role$.subscribe((role) => roleByCoordinator.set(coordinator, role));
     running.push(coordinator);
     return coordinator;

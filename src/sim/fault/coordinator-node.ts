@@ -1,7 +1,7 @@
 // A simulated machine that runs a coordinator, and restarts an ended coordinator as an operator's tools would.
 
 import { baseMakerHere } from "../../coordinator/compacting/make-next-segment.ts";
-import { type Coordinator, startCoordinator } from "../../coordinator/coordinator.ts";
+import { type ProbedCoordinator, startProbedCoordinator } from "../../coordinator/coordinator.ts";
 import type { PendingBatch } from "../../coordinator/leader/writer.ts";
 import { timingOf } from "../../coordinator/timing.ts";
 import type { WaggleError } from "../../errors.ts";
@@ -23,7 +23,7 @@ export class CoordinatorNode {
   readonly #truth: JournalTruth;
   #session: Session | undefined;
   #journal: SimJournal | undefined;
-  #coordinator: Coordinator | undefined;
+  #coordinator: ProbedCoordinator | undefined;
   #isLeading = false;
   #ledTerm = 0;
   /** Start of the current break of the connection to agents and clients, virtual ms. */
@@ -87,7 +87,7 @@ export class CoordinatorNode {
     const maker = baseMakerHere({ journal, clock });
     const compaction = { maker, retention, everyEvents, baseSyncMs };
     const options = { id: this.id, swarm, transport, journal, compaction, clock, random, logger };
-    startCoordinator({ ...options, leaderTimeoutMs }).then(
+    startProbedCoordinator({ ...options, leaderTimeoutMs }).then(
       (coordinator) => this.#runs(coordinator),
       (error) => this.#ended(error),
     );
@@ -117,7 +117,7 @@ export class CoordinatorNode {
     this.#habitat.readings.push({ reader, idx: state.idx, hash, state: stateFingerprint(state) });
   }
 
-  #runs(coordinator: Coordinator): void {
+  #runs(coordinator: ProbedCoordinator): void {
     this.#coordinator = coordinator;
     const [first = 1] = this.#habitat.segmentNumbers();
     if (first > 1) this.#habitat.occurrences.note("begun-from-a-base");
