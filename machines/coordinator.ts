@@ -2,12 +2,12 @@
 // work of a state is an invoked actor. The actor starts and stops with the state, and the chart drops later signals of
 // the actor.
 //
-//   restoring ─→ following ←─────── another coordinator leads ──┐
-//       │            │ the leader is silent                     │
-//       └────────────┴──→ takingLead ─ won ────────────→ leading.deciding ─ DEPOSED → restoring
-//                                                              │ STEP_DOWN → leading.steppingDown ─ HANDED_OVER → following
-//                                                              │ STOP
-//                                                        leading.handingOver ─ ENDED → stopped
+//   restoring ─→ following ←─── another coordinator leads ──┐
+//       │            │ the leader is silent                 │
+//       └────────────┴──→ takingLead ─ won ─────────→ leading.deciding ─ DEPOSED → restoring
+//                                                       │ STEP_DOWN → leading.steppingDown ─ HANDED_OVER → following
+//                                                       │ STOP
+//                                                     leading.handingOver ─ ENDED → stopped
 //   before it leads: STOP → stopped · leading: HALT → halted · any: an actor fails → halted
 
 import { assign, fromCallback, fromPromise, type SnapshotFrom, sendTo, setup } from "xstate";
