@@ -464,7 +464,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "frees-a-place-at-the-time-out",
+    name: "frees-capacity-at-the-time-out",
     breaks:
       "A timed-out attempt that still runs does not count: its agent gets more tasks than its capacity.",
     file: "src/core/decide-attempt.ts",
@@ -476,7 +476,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "frees-a-place-twice",
+    name: "frees-capacity-twice",
     breaks: "Capacity is freed when an attempt times out, and again when the late result arrives.",
     file: "src/state/agent-rows.ts",
     edits: [
