@@ -1087,7 +1087,7 @@ export const limits = {
   mcpStatusRowsMax: 25,
   /** Most events of an answer; few lines are that short. */
   mcpEventsMax: 500,
-  /** Wait for a result. Clients give up a request after 60 s unless told otherwise. */
+  /** Wait for a result. Clients give up a request after 60 s by default. */
   mcpWaitSecondsDefault: 30,
   mcpWaitSecondsMax: 3_600,
   /** Interval of progress messages while a call waits; less than a client's time-out. */
@@ -1102,7 +1102,7 @@ export const limits = {
   mcpProbeMs: 10_000,
   /** Time-out of a tool's call, the longest that a timer can wait: the attempt's own time-out ends it. */
   mcpCallMs: 2 ** 31 - 1,
-  /** Longest time from a NATS request to its reply, unless told otherwise; few requesters wait as long. */
+  /** Longest time from a NATS request to its reply, by default; few requesters wait as long. */
   servedTimeoutMs: 5 * 60_000,
   /** Open requests of one server; each holds a task, and no more fit the queue of a project. */
   servedRequestsMax: 1_024,

@@ -9,7 +9,7 @@ import { counted, duration, targetText, untilProbed, whyOnHold } from "./describ
 /** How instants are written. */
 type TimeText = (at: number) => string;
 
-/** The answer: the first of the obstacles, without a full stop. Instants in UTC unless told otherwise. */
+/** The answer: the first of the obstacles, without a full stop. Instants in UTC by default. */
 export function describeWait(wait: TaskWait, timeText: TimeText = inUtc): string {
   const [first] = wait.obstacles;
   return first === undefined ? "Nothing prevents its assignment" : describeObstacle(first, wait, timeText);

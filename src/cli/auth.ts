@@ -240,7 +240,7 @@ function isOnlyOfGroup(context: VerbContext, { name, group }: Credential): boole
 function notePending({ output }: VerbContext, credential: Credential, notified: Notified | undefined): void {
   if (notified?.ok !== false) return;
   output.note(`the leader does not know yet: ${notified.missing}`);
-  output.note(`tell it later, as an operator: \`${grantCommandOf(credential)}\``);
+  output.note(`set it later, as an operator: \`${grantCommandOf(credential)}\``);
 }
 
 const needed: Readonly<Record<Role, "group" | "project" | undefined>> = {

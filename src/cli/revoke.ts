@@ -10,7 +10,7 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 export function revokeCommand(program: Program): Command {
   const command = new Command("revoke")
     .description(
-      "Takes the running attempt of tasks from their agents, which are told to stop it. The task goes back to its " +
+      "Takes the running attempt of tasks from their agents, which are notified to stop. The task goes back to its " +
         "queue; another agent is preferred. The attempt counts against the task's maximum number of attempts, not " +
         "against the agent. Give ids, or filters. With filters it asks for the number of tasks to confirm.",
     )

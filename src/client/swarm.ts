@@ -204,7 +204,7 @@ export interface Swarm extends SwarmOperations, AsyncDisposable {
    *    filter */
   retry(tasks: ManyTasks, options?: RetryOptions): Promise<BulkResult<RetryOutcome>[]>;
 
-  /** Takes the running attempt of a task from its agent, which is told to stop it. The task goes back to its queue, or
+  /** Takes the running attempt of a task from its agent, which is notified to stop. The task goes back to its queue, or
    *  is dead-lettered when that was its last attempt. The agent's capacity stays occupied until the agent confirms.
    *  @throws InvalidMessageError naming the option
    *  @throws WaggleError `WAGGLE_UNKNOWN_TASK`; `WAGGLE_CONFLICT` when the task is not running

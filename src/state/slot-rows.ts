@@ -140,7 +140,7 @@ export function touchSlot(state: SwarmState, event: EventOf<"SlotTouched">, at: 
   startIdleTime(state, slotLease, at);
 }
 
-/** A new term: no leader could be told of touches for a while, so all idle times start anew. */
+/** A new term: no leader could be notified of touches for a while, so all idle times start anew. */
 export function restartIdleTimes(state: SwarmState, at: Instant): void {
   for (const slotLeases of state.slotsByAgent.values())
     for (const slotLease of slotLeases.values())

@@ -101,10 +101,10 @@ describe("a story", () => {
       ["refused by infrastructure", [quota], [undefined, 0]],
       ["lost", [lost], [undefined, 0]],
       ["lost, and reported later", [lost, TokensCharged], [undefined, 700]],
-      ["told to stop", [revoked], [undefined, undefined]],
-      ["told to stop, and stopped", [revoked, AttemptReleased], [undefined, 50]],
-      ["told to stop, and reported", [revoked, { ...AttemptReleased, tokens: 3 }], [3, 3]],
-      ["told to stop, and gone", [revoked, { ...AttemptReleased, reason: "agent-gone" }], [undefined, 0]],
+      ["notified to stop", [revoked], [undefined, undefined]],
+      ["notified to stop, and stopped", [revoked, AttemptReleased], [undefined, 50]],
+      ["notified to stop, and reported", [revoked, { ...AttemptReleased, tokens: 3 }], [3, 3]],
+      ["notified to stop, and gone", [revoked, { ...AttemptReleased, reason: "agent-gone" }], [undefined, 0]],
     ])("%s", (__, events, [tokens, tokensCharged]) => {
       const [attempt] = storyOf(TaskSubmitted, reserving, ...events).attempts;
       expect([attempt?.tokensReserved, attempt?.tokens, attempt?.tokensCharged]).toEqual([

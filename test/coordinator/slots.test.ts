@@ -333,7 +333,7 @@ describe("a heartbeat", () => {
     expect(await a2.push("slots-granted")).toMatchObject({ handles: ["h2"] });
   });
 
-  it("with another agent's handles is told to stop, and to ask for unknown waits", async () => {
+  it("with another agent's handles is notified to stop, and to ask for unknown waits", async () => {
     await heartbeat(a1, ["h9"], ["h8"]);
     expect(await a1.push("slots-revoked")).toMatchObject({ handles: ["h9"] });
     expect(await a1.pushes.next()).toMatchObject({

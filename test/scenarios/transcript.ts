@@ -294,7 +294,7 @@ class Stage {
               ? [...push.attempts.map(({ task, attempt }) => `${task}#${attempt}`), `(${push.reason})`]
               : [];
     this.#readJournal();
-    this.#news.push(`  ${actor.id} is told: ${[push.type, ...what].join(" ")}`);
+    this.#news.push(`  ${actor.id} is sent: ${[push.type, ...what].join(" ")}`);
   }
 
   /** A task is named `t1`, or `acme/ann/t1` with project and user. */

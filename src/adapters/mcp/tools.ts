@@ -413,7 +413,7 @@ const cancel = toolOf<TaskInput>({
   name: "cancel",
   title: "Cancel a task",
   description:
-    "Ends a task that has not ended: a waiting task never runs, and the agent of a running task is told to stop. " +
+    "Ends a task that has not ended: a waiting task never runs, and the agent of a running task is notified to stop. " +
     "Answers `cancelled`, or the state of a task that had ended before.",
   changes: true,
   isDestructive: true,

@@ -183,7 +183,7 @@ export class Live {
     this.#isFresh = false;
   }
 
-  /** Not told by the server: the server does not answer, or not to this browser. */
+  /** Not sent by the server: the server does not answer, or not to this browser. */
   #isOwnLoss(): boolean {
     const what = this.#lost.peek()?.what;
     return what === "dashboard" || what === "session";

@@ -211,7 +211,7 @@ export class World {
     const ledHash = () => this.#coordinators.map((each) => each.ledHash).find((hash) => hash !== undefined);
     if (ledHash() === undefined) {
       await this.#runUntil(engine.nowMs + REPORTED_MS, () => ledHash() !== undefined, signal);
-      // A leader that has just begun has told no client yet what its log holds.
+      // A leader that has just begun has sent no client yet what its log holds.
       await this.#runUntil(engine.nowMs + REPORTED_MS, () => lossReports.length > 0, signal);
     }
     const hash = ledHash();

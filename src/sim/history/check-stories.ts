@@ -21,7 +21,7 @@ function wrongStory({ task, answer, saysLoss }: StoryObserved, log: CommittedLog
   if (saysLoss === true) return "ends with a loss, but the journal is whole";
   if (answer === undefined) return undefined;
   const history = log.taskById.get(task);
-  if (history === undefined) return "is told, but is not in the journal";
+  if (history === undefined) return "is answered, but is not in the journal";
   return (
     wrongAttempts(answer, history) ?? (answer.events && wrongEvents(answer, answer.events, history, log))
   );
