@@ -1,5 +1,5 @@
 // The messages of the wire, v1, as zod schemas: the only definition of valid messages. docs/protocol.md and the
-// AsyncAPI document are generated from here. Unknown fields are ignored, so that older and newer parties understand
+// AsyncAPI document are generated from here. Unknown fields are ignored, so that older and newer programs understand
 // each other. For the same reason a field that was added to an answer after the first version is optional, or has a
 // default. Ids of sender and project come from the subject.
 

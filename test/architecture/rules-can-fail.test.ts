@@ -253,10 +253,25 @@ const cases: Readonly<Record<string, Case>> = {
       { [somePath]: "export async function runJobs() {}" },
       { [somePath]: "function tellOutcome() {}" },
       { [somePath]: "interface SlotParties {}" },
+      { [somePath]: "function run() {\n  const ceilingMs = 1;\n}" },
+      { [somePath]: "class Reader {\n  async #refillGap() {}\n}" },
+      { [somePath]: "interface Lease {\n  readonly trustMs: number;\n}" },
     ],
     right: {
       [somePath]:
-        'import { Worker } from "node:worker_threads";\nexport interface Message {\n  data: Uint8Array;\n}\nconst informed = 1;\nconst defaultDataFolder = 1;',
+        'import { Worker } from "node:worker_threads";\nexport interface Message {\n  data: Uint8Array;\n}\nconst informed = 1;\nconst defaultDataFolder = 1;\nconst trustedAt = 1;',
+    },
+  },
+  "texts use the words of the glossary": {
+    wrong: [
+      { [somePath]: "// A ceiling for each user." },
+      { [somePath]: 'const flag = "--lane <name>";' },
+      { "docs/a.md": "The embargo ends with the commit." },
+    ],
+    right: {
+      [somePath]: "// A starvation limit.",
+      "docs/glossary.md": "Not in code: ceiling, lane.",
+      "test/a.ts": "// lane",
     },
   },
   "no word stands twice in the glossary": {

@@ -65,9 +65,9 @@ export function readDescription(data: Uint8Array): Decoded<ForeignAgent> {
   const { subject: promptSubject, metadata: terms } = prompt;
   if (!isForeignSubject(promptSubject))
     return invalid(`endpoints: the subject ${JSON.stringify(promptSubject)} cannot be prompted`, "endpoints");
-  const trust = terms?.min_sender_trust ?? "any";
-  if (trust !== "any")
-    return invalid(`endpoints: prompts must be ${trust}, and this bridge does not sign them`, "endpoints");
+  const required = terms?.min_sender_trust ?? "any";
+  if (required !== "any")
+    return invalid(`endpoints: prompts must be ${required}, and this bridge does not sign them`, "endpoints");
   const name = promptSubject.split(".").at(-1) ?? "";
   return {
     ok: true,
