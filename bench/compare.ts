@@ -21,7 +21,7 @@ import { type BenchFlags, readFlags, usage } from "./harness/flags.ts";
 import { type Growth, measureGrowth } from "./harness/growth.ts";
 import { Pace } from "./harness/pace.ts";
 import { writeReport } from "./harness/page.ts";
-import { commitOf, newestNatsServer, preparePeers } from "./harness/prepare.ts";
+import { codeNameOf, newestNatsServer, preparePeers } from "./harness/prepare.ts";
 import { type Figure, Figures, type Run } from "./harness/record.ts";
 import { flagsOrExitCode } from "./harness/refusing.ts";
 import { type Measuring, measureInTurn } from "./harness/rounds.ts";
@@ -137,7 +137,7 @@ async function measureAll(flags: BenchFlags): Promise<Run> {
   return {
     startedAt,
     endedAt: new Date().toISOString(),
-    commit: commitOf(root),
+    ...codeNameOf(root),
     rounds: flags.rounds,
     quick: flags.quick,
     node: process.version,

@@ -16,7 +16,7 @@ import {
 } from "./harness/cpu-profile.ts";
 import { between, spent } from "./harness/machine.ts";
 import { storedBudgets, writeBudgets } from "./harness/page.ts";
-import { commitOf, newestNatsServer, preparePeers } from "./harness/prepare.ts";
+import { codeNameOf, newestNatsServer, preparePeers } from "./harness/prepare.ts";
 import { type ProfileFlags, profileUsage, readProfileFlags } from "./harness/profile-flags.ts";
 import { flagsOrExitCode } from "./harness/refusing.ts";
 import { perTask } from "./harness/rounds.ts";
@@ -125,7 +125,7 @@ async function profile(
       );
     };
     const budget = {
-      commit: commitOf(checkout),
+      ...codeNameOf(checkout),
       node: process.version,
       what,
       ratePerSecond,

@@ -2,14 +2,14 @@
 // /proc and includes the kernel; parts come from profiles. Profiling itself costs some time.
 
 import type { ProfileSummary } from "./cpu-profile.ts";
+import type { CodeName } from "./prepare.ts";
 import { type Role, roles } from "./record.ts";
 import { numberText, type Table } from "./tables.ts";
 
 /** Profiled roles: of two agent processes one, which stands for both. */
 export type ProfiledRole = Exclude<Role, "server">;
 
-export interface Budget {
-  readonly commit: string;
+export interface Budget extends CodeName {
   readonly node: string;
   /** The load: `1,024 tasks in flight`. */
   readonly what: string;
@@ -95,8 +95,8 @@ function partRows(
 
 /** One line on what the two columns are. */
 export function budgetConditions({ before, now }: Budgets): string {
-  const of = ({ commit, node, what, ratePerSecond }: Budget) =>
-    `Waggle ${commit} on Node ${node.slice(1)}, ${what}, ${numberText(ratePerSecond)} tasks/s under the profiler`;
+  const of = ({ version, codeDate, node, what, ratePerSecond }: Budget) =>
+    `Waggle ${version} of ${codeDate} on Node ${node.slice(1)}, ${what}, ${numberText(ratePerSecond)} tasks/s under the profiler`;
   const earlier = before === undefined ? "no earlier version was measured" : of(before);
   return `Before: ${earlier}. Now: ${of(now)}.`;
 }

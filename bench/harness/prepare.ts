@@ -1,7 +1,7 @@
 // What a benchmark needs before it starts: compiled code, the peers' packages and drivers, a nats-server.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findNatsServers } from "../../test/support/nats-server.ts";
 
@@ -38,12 +38,28 @@ export function newestNatsServer(): string | undefined {
   return servers[0]?.path;
 }
 
-/** As `git describe` names it. */
-export function commitOf(folder: string): string {
-  try {
-    const described = ["-C", folder, "describe", "--always", "--dirty"];
-    return execFileSync("git", described, { encoding: "utf8" }).trim();
-  } catch {
-    return "without git";
-  }
+/** The measured code. Pages print version and date; files of results also keep the commit. */
+export interface CodeName {
+  readonly version: string;
+  /** Day of the commit, as in 2026-11-27. */
+  readonly codeDate: string;
+  /** As `git describe` names it. */
+  readonly commit: string;
+}
+
+/** @param folder of a checkout */
+export function codeNameOf(folder: string): CodeName {
+  const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string };
+  const git = (...words: readonly string[]) => {
+    try {
+      return execFileSync("git", ["-C", folder, ...words], { encoding: "utf8" }).trim();
+    } catch {
+      return "without git";
+    }
+  };
+  return {
+    version,
+    codeDate: git("log", "-1", "--format=%cs"),
+    commit: git("describe", "--always", "--dirty"),
+  };
 }

@@ -2,6 +2,7 @@
 
 import type { Timing } from "../peers/peer.ts";
 import { FOREIGN_CORES_MAX } from "./machine.ts";
+import type { CodeName } from "./prepare.ts";
 import { ratiosByRound, type Spread, spreadOf } from "./statistics.ts";
 
 export const roles = ["server", "coordinator", "workers", "client"] as const;
@@ -29,10 +30,9 @@ export interface Figure extends Partial<Omit<Timing, "value">> {
   readonly error?: string;
 }
 
-export interface Run {
+export interface Run extends CodeName {
   readonly startedAt: string;
   readonly endedAt: string;
-  readonly commit: string;
   readonly rounds: number;
   readonly quick: boolean;
   readonly node: string;

@@ -168,7 +168,8 @@ export function conditionsOf({
   machine,
   node,
   servers,
-  commit,
+  version,
+  codeDate,
   startedAt,
   rounds,
   quick,
@@ -183,7 +184,7 @@ export function conditionsOf({
   const foreign = all - counts.reduce((sum, count) => sum + count.calm, 0);
   const windows = quick ? "short windows" : "full windows";
   return (
-    `Waggle ${commit} on Node ${node.slice(1)}; ${programs.join(", ")}. ${machine.cores} cores (${machine.model}), ` +
+    `Waggle ${version} of ${codeDate} on Node ${node.slice(1)}; ${programs.join(", ")}. ${machine.cores} cores (${machine.model}), ` +
     `${machine.memoryGiB} GiB, ${machine.system}. ${startedAt.slice(0, 16).replace("T", " ")} UTC, ${rounds} rounds, ` +
     `${windows}, load average ${machine.load.map((load) => load.toFixed(1)).join(" before and ")} after. ` +
     `In ${foreign} of ${all} windows other programs used 0.1 core or more.`

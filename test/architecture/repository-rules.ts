@@ -278,6 +278,23 @@ const foreignRule = fileRule({
     ),
 });
 
+/** At least one digit and one letter. Code spans and fenced examples are left out. */
+const commit = /\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b/g;
+
+const commitRule = fileRule({
+  name: "pages name no commits",
+  why: "A commit says nothing to a reader without the repository. A version and a date say how old a figure is.",
+  mend: "Name the version and the date. Files of results under docs/results keep the commit.",
+  where: (path) => path.endsWith(".md"),
+  checkFile: ({ text }) => {
+    const prose = text.replace(/^```[\s\S]*?^```/gm, blankLines).replace(/`[^`\n]*`/g, blankLines);
+    return [...prose.matchAll(commit)].map((match) => ({
+      line: lineAt(prose, match.index),
+      found: match[0],
+    }));
+  },
+});
+
 const leftoverRule = fileRule({
   name: "no notes to oneself in the code",
   why: "A note in the code is on nobody's list: it is read by everybody and done by nobody.",
@@ -322,5 +339,6 @@ export const repositoryRules: readonly Rule[] = [
   lockRule,
   wholeLockRule,
   foreignRule,
+  commitRule,
   leftoverRule,
 ];

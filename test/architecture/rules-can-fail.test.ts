@@ -437,6 +437,16 @@ const cases: Readonly<Record<string, Case>> = {
       "docs/adr/0001-a.md": "# Decision\n\nTasks have a state.\n",
     },
   },
+  "pages name no commits": {
+    wrong: [
+      { "docs/a.md": "Waggle 5f5140d8-dirty on Node 20." },
+      { "README.md": `Measured at ${"0a".repeat(20)}.` },
+    ],
+    right: {
+      "docs/a.md": "Waggle 0.1.0 of 2026-11-27: 1007000 decade defaced `5f5140d8`\n```\nabc1234\n```\n",
+      "docs/results/budget.json": '{ "commit": "5f5140d8" }',
+    },
+  },
   "no notes to oneself in the code": {
     wrong: [{ [somePath]: `// ${"TO"}DO: later` }],
     right: { [somePath]: "// what is to do: nothing" },

@@ -74,6 +74,8 @@ describe("parts", () => {
 
 describe("the table", () => {
   const aBudget = (coordinator: Budget["parts"]["coordinator"]): Budget => ({
+    version: "1.2.3",
+    codeDate: "2026-11-26",
     commit: "abc",
     node: "v24.1.0",
     what: "1,024 tasks in flight",
@@ -107,6 +109,6 @@ describe("the table", () => {
     expect(budgetTable({ now }).rows[1]).toEqual(["coordinator", "all", "–", "50.0"]);
     expect(budgetTable({ now }).rows.at(-1)?.[2]).toBe("–");
     expect(budgetConditions({ now })).toContain("no earlier version was measured");
-    expect(budgetConditions({ before, now })).toContain("Before: Waggle abc on Node 24.1.0");
+    expect(budgetConditions({ before, now })).toContain("Before: Waggle 1.2.3 of 2026-11-26 on Node 24.1.0");
   });
 });

@@ -23,6 +23,8 @@ export function aRun(more: Partial<Run> = {}): Run {
   return {
     startedAt: "2026-11-27T01:00:00.000Z",
     endedAt: "2026-11-27T01:20:00.000Z",
+    version: "1.2.3",
+    codeDate: "2026-11-26",
     commit: "abc",
     rounds: 2,
     quick: false,

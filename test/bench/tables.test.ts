@@ -118,7 +118,9 @@ describe("tables", () => {
 
   it("come with the machine, the servers and the share of windows under foreign load", () => {
     const said = conditionsOf(aRun());
-    expect(said).toContain("Waggle abc on Node 24.1.0; nats-server 2.10.1. 2 cores (A Processor), 8 GiB");
+    expect(said).toContain(
+      "Waggle 1.2.3 of 2026-11-26 on Node 24.1.0; nats-server 2.10.1. 2 cores (A Processor), 8 GiB",
+    );
     expect(said).toContain("load average 0.5 before and 1.5 after");
     expect(said).toContain("In 0 of 4 windows other programs used 0.1 core or more.");
   });
