@@ -46,7 +46,10 @@ export function newKeyPem(): string {
 export function readKey(pem: string): HeadKey {
   const publicKey = keyIn(pem);
   if (publicKey?.asymmetricKeyType !== "ed25519")
-    throw new WaggleError("WAGGLE_INVALID_VALUE", "the key is no PEM of an Ed25519 key");
+    throw new WaggleError(
+      "WAGGLE_INVALID_VALUE",
+      "the key is no PEM of an Ed25519 key: name the file of such a key, or a new file, in which `waggle verify` makes one",
+    );
   return { publicKey, privateKey: pem.includes("PRIVATE KEY") ? createPrivateKey(pem) : undefined };
 }
 
@@ -89,7 +92,10 @@ export function isSigned(head: SignedHead): boolean {
 export function parseHead(line: string): SignedHead {
   const parsed = headSchema.safeParse(jsonIn(line));
   if (parsed.success) return parsed.data;
-  throw new WaggleError("WAGGLE_INVALID_VALUE", "it is no signed head");
+  throw new WaggleError(
+    "WAGGLE_INVALID_VALUE",
+    "it is no signed head: name the file that `waggle verify --anchor` wrote",
+  );
 }
 
 function jsonIn(line: string): unknown {

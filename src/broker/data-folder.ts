@@ -50,7 +50,8 @@ export function findDataFolder(path: string): DataFolder | undefined {
 export function makeDataFolder(path: string): DataFolder {
   const made = mkdirSync(path, { recursive: true, mode: 0o700 });
   const folder = findDataFolder(path);
-  if (folder === undefined) throw new BrokerError(`${path} was removed while a broker was started`);
+  if (folder === undefined)
+    throw new BrokerError(`${path} was removed while a broker was started: run \`waggle up\` again`);
   if (made !== undefined) writeNew(join(folder.path, ".gitignore"), "*\n");
   return folder;
 }

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { closeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { unreachable } from "../assert.ts";
-import { BrokerError } from "../errors.ts";
+import { BrokerError, messageOf } from "../errors.ts";
 import { type BrokerKind, PASSWORD_USER, serverNameFor } from "./broker-record.ts";
 import { type DataFolder, openLog, writePrivately } from "./data-folder.ts";
 import type { NatsBinary } from "./nats-binary.ts";
@@ -96,6 +96,9 @@ async function spawned(child: ChildProcess, command: string): Promise<void> {
   try {
     await once(child, "spawn"); // rejects on "error"
   } catch (cause) {
-    throw new BrokerError(`cannot run ${command}`, { cause });
+    throw new BrokerError(
+      `cannot run ${command} (${messageOf(cause)}): let this user execute the file, or name a running server with --nats`,
+      { cause },
+    );
   }
 }

@@ -39,7 +39,8 @@ async function tryPorts(folderPath: string, deadline: number): Promise<StartLock
     if (await waitedForRival(port, greeting, deadline)) return undefined;
   }
   throw new BrokerError(
-    `none of the ports ${lockPortsFor(folderPath).join(", ")} is free to lock ${folderPath}`,
+    `none of the ports ${lockPortsFor(folderPath).join(", ")} is free to lock ${folderPath}: ` +
+      "end a program that listens on one of them, and try again",
   );
 }
 

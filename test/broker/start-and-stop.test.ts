@@ -23,7 +23,9 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keepBroker } from "../../src/broker/broker-keeper.ts";
 import type { BrokerRecord } from "../../src/broker/broker-record.ts";
+import { makeDataFolder } from "../../src/broker/data-folder.ts";
 import { type FindBrokerOptions, type FoundBroker, findBroker } from "../../src/broker/find-broker.ts";
+import { launch } from "../../src/broker/launch.ts";
 import { hasEnded } from "../../src/broker/process-identity.ts";
 import { stopBroker } from "../../src/broker/stop-broker.ts";
 import { BrokerError, UnreachableError } from "../../src/errors.ts";
@@ -278,6 +280,17 @@ describe("the broker of a data folder", () => {
     await expect(starting).rejects.toThrow(/does not start; .*broker\.log ends with: "out of bees"/);
     expect(readRecord().pid).toBe(null);
     changeRecord({ kind: "development" });
+  });
+
+  it("is refused with a remedy when its program cannot be run", async () => {
+    const program = {
+      kind: "nats-server",
+      binary: { path: join(scratch, "absent"), version: "2.99.0" },
+    } as const;
+    const starting = launch(program, { folder: makeDataFolder(dataFolder), port: 1, secret: "s" });
+    await expect(starting).rejects.toThrow(
+      /cannot run .*absent \(.*ENOENT\): let this user execute the file, or name a running server with --nats/,
+    );
   });
 
   it("is not replaced by a broker of a different kind with an empty journal", async () => {

@@ -185,12 +185,12 @@ describe("signed heads", () => {
     [
       "a file that holds no heads",
       ["--anchor", "no-heads.txt"],
-      /line 1 of \S*no-heads.txt: it is no signed head/,
+      /line 1 of \S*no-heads.txt: it is no signed head: name the file that .*--anchor/,
     ],
     [
       "a key that is no key",
       ["--anchor", "h.ndjson", "--key", "no-heads.txt"],
-      /no-heads.txt: the key is no PEM/,
+      /no-heads.txt: the key is no PEM .*: name the file of such a key/,
     ],
     ["a folder without a journal", ["."], /no journal in/],
     ["a file that is no export", ["no-heads.txt"], /is no export of a journal/],
