@@ -112,14 +112,27 @@ const folderRule: Rule = {
 const TABLE_ROWS_MAX = 90;
 const CELL_LENGTH_MAX = 200;
 
-const tableRule: Rule = {
-  name: "failure modes fit one reading",
-  why: "Nobody finds a fault in a table that grows with every fault seen, or in a cell as long as a paragraph.",
-  mend: "Make one row of faults with the same effect, and leave details to the tests that the row names.",
-  check: ({ files }) => files.filter(({ path }) => path === "docs/failure-modes.md").flatMap(tooMuch),
+/** Most lines of pages that grow with the work on the project. */
+const linesMax: ReadonlyMap<string, number> = new Map([
+  ["CHANGELOG.md", 60],
+  ["docs/reliability.md", 120],
+]);
+
+const pageSizeRule: Rule = {
+  name: "pages that grow fit one reading",
+  why: "Nobody finds a fault in a table that grows with every fault seen, or a gain in a list of every change.",
+  mend: "Join lines and rows that say one thing. Leave details to the tests and pages that they name.",
+  check: ({ files }) => files.flatMap((file) => [...tooManyRows(file), ...tooManyLines(file)]),
 };
 
-function tooMuch({ path, text }: SourceFile): Violation[] {
+function tooManyLines({ path, text }: SourceFile): Violation[] {
+  const lines = text.split("\n").length - 1;
+  const max = linesMax.get(path) ?? Number.POSITIVE_INFINITY;
+  return lines <= max ? [] : [{ path, found: `${lines} lines of at most ${max}` }];
+}
+
+function tooManyRows({ path, text }: SourceFile): Violation[] {
+  if (path !== "docs/failure-modes.md") return [];
   const rows = [...text.matchAll(/^\|(?! *(?:fault|-)).*$/gm)];
   const long = rows.filter(([row]) => row.split("|").some((cell) => cell.length > CELL_LENGTH_MAX));
   const found = long.map(({ index }) => ({
@@ -332,7 +345,7 @@ export const repositoryRules: readonly Rule[] = [
   namedFileRule,
   folderRule,
   testedRule,
-  tableRule,
+  pageSizeRule,
   sizeRule,
   drawnRule,
   alarmRule,

@@ -330,12 +330,19 @@ const cases: Readonly<Record<string, Case>> = {
       "test/process/a.test.ts": "",
     },
   },
-  "failure modes fit one reading": {
+  "pages that grow fit one reading": {
     wrong: [
       { "docs/failure-modes.md": "| a | b | c | `test/a.test.ts` |\n".repeat(91) },
       { "docs/failure-modes.md": `| a | ${"b".repeat(200)} | c |` },
+      { "CHANGELOG.md": "a\n".repeat(61) },
+      { "docs/reliability.md": "a\n".repeat(121) },
     ],
-    right: { "docs/failure-modes.md": `| fault | effect |\n|---|---|\n${"| a | b |\n".repeat(90)}` },
+    right: {
+      "docs/failure-modes.md": `| fault | effect |\n|---|---|\n${"| a | b |\n".repeat(90)}`,
+      "CHANGELOG.md": "a\n".repeat(60),
+      "docs/reliability.md": "a\n".repeat(120),
+      "docs/operations.md": "a\n".repeat(1_000),
+    },
   },
   "the coordinator and the journal stay readable in a day": {
     wrong: [
