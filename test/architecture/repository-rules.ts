@@ -146,7 +146,7 @@ function tooManyRows({ path, text }: SourceFile): Violation[] {
 /** Most lines of folders that one person must be able to read in a day, counted together. */
 const sizes: readonly { readonly folders: readonly string[]; readonly lines: number }[] = [
   { folders: ["src/coordinator", "src/journal"], lines: 13_500 },
-  { folders: ["src/coordinator", "src/journal", "src/requests", "src/views"], lines: 18_500 },
+  { folders: ["src/coordinator", "src/journal", "src/requests", "src/views"], lines: 18_000 },
 ];
 
 const sizeRule: Rule = {
