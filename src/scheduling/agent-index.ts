@@ -238,14 +238,15 @@ export class AgentIndex {
 
   /**
    * Reads the agents at holds that changed: placed, elapsed, ended, or with a probe that began or ended. Also where a
-   * hold is as before: agents that were read in between saw it otherwise.
+   * hold is as before: agents that were read in between saw it otherwise. A hold placed anew after the last look is
+   * another row: agents of the ended hold are read as well.
    */
   #lookAtHolds(): void {
     const since = this.#holdChanges;
     this.#holdChanges = this.#state.holds.changes;
     const changed: HoldRow[] = [];
     for (const [key, hold] of this.#seenHolds) {
-      if (this.#state.holds[hold.on].has(hold.name)) continue;
+      if (this.#state.holds[hold.on].get(hold.name) === hold) continue;
       this.#seenHolds.delete(key);
       changed.push(hold);
     }

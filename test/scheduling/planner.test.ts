@@ -50,6 +50,20 @@ describe("a round", () => {
     });
   });
 
+  it("gives an agent tasks when the hold that it ran into ended, and was placed anew before the round", () => {
+    const swarm = aSwarm("a1");
+    const gpu = resourceName("gpu");
+    swarm.apply({ type: "ResourceConfigured", resource: gpu, settings: { slots: 2, maxWaiters: 9 } });
+    swarm.hold("resource", gpu);
+    swarm.submit("t1");
+    swarm.assign("t1", "a1");
+    swarm.fail("t1", { failureClass: "refused", refusal: { on: { resource: gpu } } });
+    expect(swarm.plan()).toEqual([]);
+    swarm.apply({ type: "HoldEnded", on: "resource", name: gpu, reason: "probed" });
+    swarm.hold("resource", gpu);
+    expect(swarm.plan()).toMatchObject([{ task: "t1", agent: "a1" }]);
+  });
+
   it.each([undefined, 100_000])(
     "finds a task for a free agent behind more failed tasks than the planner looks at, budget: %s",
     (tokens) => {
