@@ -1,5 +1,5 @@
-// `wrap`: work that runs while slots are held. Acquisitions inside the work must follow name order after the resources
-// of the `wrap`, at any depth and over any connection to the swarm: otherwise the work could wait for itself.
+// `wrap`: work that runs while slots are held. The work must acquire further slots in name order after the resources of
+// the `wrap`, at any depth and over any connection to the swarm. Otherwise the work could wait for itself.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { WaggleError } from "../errors.ts";

@@ -1,5 +1,5 @@
-// A full journal, for the leader: no request is decided or answered until the journal has room, and clients are told
-// so. Not here: how it gets room (compacting/segment-retention.ts).
+// A full journal, for the leader: no request is decided or answered until the journal has room, and clients learn the
+// reason. Not here: making room (compacting/segment-retention.ts).
 
 import type { Logger } from "pino";
 import { type JournalRoom, roomFields } from "../journal-room.ts";

@@ -28,8 +28,8 @@ export interface Reading {
   readonly from: number;
   /** The last record to read. Undefined: reads to the seal. */
   readonly until?: number;
-  /** `until` is the end as the server told it when the reading began. A seal before it ends the reading: the server did
-   *  not know the seal yet, and counted it as a record. */
+  /** `until` is the end that the server reported when the reading began. A seal before it ends the reading: the server
+   *  did not know the seal yet, and counted it as a record. */
   readonly isToEnd?: boolean;
   /** An abort ends the reading. */
   readonly signal: AbortSignal;
