@@ -472,7 +472,8 @@ describe("explaining", () => {
           expect(obstacles.map(({ reason }) => reason)).not.toContain("later-turn");
         }
       }),
-      { numRuns: 300 },
+      // A project's budget holds up a task that the swarm's budget sends to agents without room.
+      { numRuns: 300, examples: [[1_030_239_562]] },
     );
     expect(explained).toBeGreaterThan(1_000);
   });

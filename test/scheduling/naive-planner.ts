@@ -197,8 +197,7 @@ export class NaivePlanner {
   }
 }
 
-function demandOf({ spec, failedBy }: TaskRow, verdict: BudgetVerdict): Demand {
-  const { runsAs, cheaperType }: Partial<BudgetVerdict> = verdict.kind === "runs" ? verdict : {};
+function demandOf({ spec, failedBy }: TaskRow, { runsAs, cheaperType }: BudgetVerdict): Demand {
   const { role, needs, project } = spec;
   return { kind: runsAs ?? spec.kind, role, needs, agentType: cheaperType, failedBy, project };
 }
