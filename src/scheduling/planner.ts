@@ -329,7 +329,7 @@ export class Round {
     return false;
   }
 
-  /** A task that waits for one budget may run as the cheaper kind by another: no room is kept for it without an agent. */
+  /** A task that waits for one budget may run as the cheaper kind by another. */
   #poolFor(queue: TaskQueue, verdict: BudgetVerdict, access: Access | undefined): Pool {
     const isCheaper = verdict.runsAs !== undefined || verdict.cheaperType !== undefined;
     if (isCheaper) return this.#poolOfCheaper(queue, verdict, access);
