@@ -121,7 +121,8 @@ export const coordinatorMachine = setup({
           on: { STOP: "handingOver" },
         },
         handingOver: {
-          description: "Settles the batches in flight and closes the segment before the process ends.",
+          description:
+            "Takes no new requests, settles the batches in flight, closes the segment, and then ends.",
           entry: "endTerm",
           after: { handOver: "#coordinator.stopped" },
           on: {

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => stopped(swarm, clock));
 
-/** Three attempts that run, right after the turn that assigned them. */
+/** Submits three tasks. The last turn has assigned the three attempts. */
 async function threeRunning(): Promise<readonly Assignment[]> {
   await clock.advance(turnSpacingMs);
   await swarm.submit("t1", "t2", "t3");

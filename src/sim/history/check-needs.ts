@@ -56,7 +56,8 @@ class Recount {
 
   #assign(event: EventOf<"TaskAssigned">, { idx, at }: Pick<LogBatch, "idx" | "at">): void {
     const labels = this.#labelsByAgent.get(event.agent) ?? {};
-    for (const [label, accepted] of Object.entries(this.#specByTask.get(taskKey(event))?.needs ?? {})) {
+    const { needs = {} } = this.#specByTask.get(taskKey(event)) ?? {};
+    for (const [label, accepted] of Object.entries(needs)) {
       const value = labels[label];
       if (value === undefined || !accepted.includes(value))
         this.#violate(`batch ${idx} assigns ${event.task} to ${event.agent}, whose ${label} is ${value}`);
