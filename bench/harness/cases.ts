@@ -177,6 +177,8 @@ const BETWEEN_SECONDS = 0.8;
 /** Processes of a system. */
 const START_SECONDS = 3;
 const BURST_SECONDS = 1.7;
+/** An idle swarm, before its first window. */
+export const IDLE_SETTLE_SECONDS = 60;
 
 /** Number of forms, seconds of a window, and seconds of what comes before the windows, beyond the start. */
 const growthPlans: Readonly<
@@ -187,7 +189,7 @@ const growthPlans: Readonly<
   users: { forms: 3, seconds: 2, preparing: 10 },
   waiting: { forms: 4, seconds: 2, preparing: 70 },
   followers: { forms: 3, seconds: 3, preparing: 15 },
-  idle: { forms: 1, seconds: 10, preparing: 5 },
+  idle: { forms: 1, seconds: 10, preparing: IDLE_SETTLE_SECONDS },
   acquire: { forms: 1, seconds: 2, preparing: 0 },
   base: { forms: 4, seconds: 4, preparing: 30 },
   sustained: { forms: 1, seconds: 0, preparing: 130 },

@@ -1,8 +1,9 @@
 // The cases of growth: how the cost of Waggle grows with agents, users, waiting tasks, followers and ended tasks, and
 // while a base of the journal is written. The forms of a case take turns, each in a swarm of its own.
 
+import { setTimeout as delay } from "node:timers/promises";
 import type { Order } from "../peers/peer.ts";
-import type { GrowthCase } from "./cases.ts";
+import { type GrowthCase, IDLE_SETTLE_SECONDS } from "./cases.ts";
 import { until } from "./children.ts";
 import { between, residentMiB, spent } from "./machine.ts";
 import type { Figure } from "./record.ts";
@@ -134,10 +135,12 @@ async function idle(growth: Growth): Promise<void> {
   const system = await startForm(growth, "idle", { name, settings, isCold: true });
   if (system === undefined) return;
   const seconds = growth.quick ? 5 : 10;
+  // V8 compiles the code of a young process meanwhile.
+  await delay((growth.quick ? 5 : IDLE_SETTLE_SECONDS) * 1000);
   for (let round = 1; round <= rounds; round += 1) {
     await pace.calm();
     const before = spent(system.pids);
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    await delay(seconds * 1000);
     const { usByRole, ...load } = between(before, spent(system.pids));
     add({ case: "idle", system: name, round, tasks: seconds, usByRole: perTask(usByRole, seconds), ...load });
     pace.ended(round, rounds);
