@@ -1,6 +1,9 @@
 // A page of ended tasks in packed form, in order of ending. Numbers lie in typed arrays, ids and hashes in one buffer,
-// and names (projects, users, kinds, states, agents) in a table of the page. A record takes some 140 bytes and no
+// and names (projects, users, kinds, states, agents) in a table of the page. A record takes some 130 bytes and no
 // object, so the garbage collector never visits a record.
+//
+// A page is written in the columns of its owner. A full page moves into memory of its own, which the system gets back
+// as soon as the page is dropped, or the thread ends.
 //
 // The one thing to know: a record has a number for as long as the page lasts. A page without gaps finds the record by
 // its number; a shrunk page holds the numbers in a list.
@@ -16,9 +19,8 @@ export const recordsPerPage = 1_024;
 const wholesPerRecord = 7;
 const wordsPerRecord = 2;
 const shortsPerRecord = 6;
+/** At first: the text of a page being written grows as needed. */
 const textBytesPerRecord = 64;
-/** A full page with a smaller share of its buffer in use gives back the rest. */
-const trimmedShare = 0.75;
 /** Share of live rows below which a page is written anew, so that memory is at most twice the live records'. */
 const sparseShare = 0.5;
 /** The last character of a text with one byte per character. */
@@ -26,15 +28,31 @@ const lastNarrow = 0xff;
 /** Added to the length of an id: the record's text has two bytes per character. */
 const isWide = 0x8000;
 
-export class EndedPage {
+/** The records of a page, column by column. */
+export interface Columns {
   /** Sequence, round, attempts, batches of submission and of the round, instant and batch of the end. */
-  readonly #wholes: Float64Array;
+  readonly wholes: Float64Array;
   /** Hash of project and id, end of the text. */
-  readonly #words: Uint32Array;
+  readonly words: Uint32Array;
   /** Project, user, kind, state and agent in the table of names; length of the id, 0 of a deleted record. */
-  readonly #shorts: Uint16Array;
+  readonly shorts: Uint16Array;
   /** Id and hash of each record. */
-  #text: Buffer;
+  text: Buffer;
+}
+
+/** Columns to write a page in, and the next page once the first is full. */
+export function emptyColumns(rowsMax = recordsPerPage): Columns {
+  return {
+    wholes: new Float64Array(rowsMax * wholesPerRecord),
+    words: new Uint32Array(rowsMax * wordsPerRecord),
+    shorts: new Uint16Array(rowsMax * shortsPerRecord),
+    text: Buffer.alloc(rowsMax * textBytesPerRecord),
+  };
+}
+
+export class EndedPage {
+  /** The owner's, until the page is full. */
+  #columns: Columns;
   /** End of the text of the newest record. */
   #textTo = 0;
   /** Of each record, while the page has gaps. */
@@ -49,13 +67,11 @@ export class EndedPage {
   /** No row before it is live. */
   #first = 0;
 
-  /** @param hasGaps whether records have numbers of their own, in rising order */
-  constructor({ rowsMax = recordsPerPage, hasGaps = false } = {}) {
+  /** @param columns for `rowsMax` records; no other page is written in them meanwhile
+   *  @param hasGaps whether records have numbers of their own, in rising order */
+  constructor(columns: Columns, { rowsMax = recordsPerPage, hasGaps = false } = {}) {
     this.#rowsMax = rowsMax;
-    this.#wholes = new Float64Array(rowsMax * wholesPerRecord);
-    this.#words = new Uint32Array(rowsMax * wordsPerRecord);
-    this.#shorts = new Uint16Array(rowsMax * shortsPerRecord);
-    this.#text = Buffer.alloc(rowsMax * textBytesPerRecord);
+    this.#columns = columns;
     this.#numbers = hasGaps ? new Uint16Array(rowsMax) : undefined;
   }
 
@@ -75,25 +91,26 @@ export class EndedPage {
     const row = this.#rows;
     assert(id.length > 0 && id.length < isWide, "an id has some characters");
     const wholes = row * wholesPerRecord;
-    this.#wholes[wholes] = ended.sequence;
-    this.#wholes[wholes + 1] = ended.round;
-    this.#wholes[wholes + 2] = ended.attempts;
-    this.#wholes[wholes + 3] = ended.submittedIdx;
-    this.#wholes[wholes + 4] = ended.roundIdx;
-    this.#wholes[wholes + 5] = ended.endedAt;
-    this.#wholes[wholes + 6] = ended.endedIdx;
+    const columns = this.#columns;
+    columns.wholes[wholes] = ended.sequence;
+    columns.wholes[wholes + 1] = ended.round;
+    columns.wholes[wholes + 2] = ended.attempts;
+    columns.wholes[wholes + 3] = ended.submittedIdx;
+    columns.wholes[wholes + 4] = ended.roundIdx;
+    columns.wholes[wholes + 5] = ended.endedAt;
+    columns.wholes[wholes + 6] = ended.endedIdx;
     const words = row * wordsPerRecord;
-    this.#words[words] = hash;
+    columns.words[words] = hash;
     const isWideText = !this.#addNarrowText(id, ended.hash);
     if (isWideText) this.#addWideText(id, ended.hash);
-    this.#words[words + 1] = this.#textTo;
+    columns.words[words + 1] = this.#textTo;
     const shorts = row * shortsPerRecord;
     this.#addName(shorts, ended.project);
     this.#addName(shorts + 1, ended.user);
     this.#addName(shorts + 2, ended.kind);
     this.#addName(shorts + 3, ended.state);
     this.#addName(shorts + 4, ended.agent ?? "");
-    this.#shorts[shorts + 5] = id.length + (isWideText ? isWide : 0);
+    columns.shorts[shorts + 5] = id.length + (isWideText ? isWide : 0);
     if (this.#numbers !== undefined) this.#numbers[row] = number;
     this.#rows += 1;
     this.#live += 1;
@@ -104,8 +121,7 @@ export class EndedPage {
   /** Lets go of what only a new record needs. */
   #fill(): void {
     this.#numberByName = undefined;
-    const used = this.#textFrom(this.#rows);
-    if (used < trimmedShare * this.#text.length) this.#text = copyOf(this.#text, used, used);
+    this.#columns = moved(this.#columns, this.#rows, this.#textTo);
   }
 
   /** Row of a record; −1 for a number without a record. */
@@ -133,11 +149,11 @@ export class EndedPage {
   }
 
   isLive(row: number): boolean {
-    return this.#shorts[row * shortsPerRecord + 5] !== 0;
+    return this.#columns.shorts[row * shortsPerRecord + 5] !== 0;
   }
 
   delete(row: number): void {
-    this.#shorts[row * shortsPerRecord + 5] = 0;
+    this.#columns.shorts[row * shortsPerRecord + 5] = 0;
     this.#live -= 1;
     while (this.#first < this.#rows && !this.isLive(this.#first)) this.#first += 1;
   }
@@ -149,7 +165,8 @@ export class EndedPage {
 
   /** The live records alone, with their numbers, in arrays that fit. */
   shrunk(): EndedPage {
-    const page = new EndedPage({ rowsMax: this.#live, hasGaps: true });
+    const rowsMax = this.#live;
+    const page = new EndedPage(emptyColumns(rowsMax), { rowsMax, hasGaps: true });
     const view = new EndedView();
     for (let row = this.#first; row < this.#rows; row += 1)
       if (this.isLive(row)) page.add(view.show(this, row).copy(), this.hashAt(row), this.numberOf(row));
@@ -158,7 +175,7 @@ export class EndedPage {
 
   isAt(row: number, { project, task }: TaskRef): boolean {
     const shorts = row * shortsPerRecord;
-    const length = this.#shorts[shorts + 5] as number;
+    const length = this.#columns.shorts[shorts + 5] as number;
     if ((length & ~isWide) !== task.length || this.#name(shorts) !== project) return false;
     const from = this.#textFrom(row);
     for (let at = 0; at < task.length; at += 1)
@@ -167,12 +184,12 @@ export class EndedPage {
   }
 
   hashAt(row: number): number {
-    return this.#words[row * wordsPerRecord] as number;
+    return this.#columns.words[row * wordsPerRecord] as number;
   }
 
   /** @param column in the order of `#wholes`, from 0 */
   wholeAt(row: number, column: number): number {
-    return this.#wholes[row * wholesPerRecord + column] as number;
+    return this.#columns.wholes[row * wholesPerRecord + column] as number;
   }
 
   /** @param column in the order of `#shorts`, from 0 */
@@ -181,20 +198,20 @@ export class EndedPage {
   }
 
   idAt(row: number): string {
-    const length = this.#shorts[row * shortsPerRecord + 5] as number;
+    const length = this.#columns.shorts[row * shortsPerRecord + 5] as number;
     const from = this.#textFrom(row);
     return length < isWide
-      ? this.#text.toString("latin1", from, from + length)
-      : this.#text.toString("ucs2", from, from + 2 * (length - isWide));
+      ? this.#columns.text.toString("latin1", from, from + length)
+      : this.#columns.text.toString("ucs2", from, from + 2 * (length - isWide));
   }
 
   textHashAt(row: number): string {
-    const length = this.#shorts[row * shortsPerRecord + 5] as number;
+    const length = this.#columns.shorts[row * shortsPerRecord + 5] as number;
     const from = this.#textFrom(row);
-    const to = this.#words[row * wordsPerRecord + 1] as number;
+    const to = this.#columns.words[row * wordsPerRecord + 1] as number;
     return length < isWide
-      ? this.#text.toString("latin1", from + length, to)
-      : this.#text.toString("ucs2", from + 2 * (length - isWide), to);
+      ? this.#columns.text.toString("latin1", from + length, to)
+      : this.#columns.text.toString("ucs2", from + 2 * (length - isWide), to);
   }
 
   /** The first row with the number or a higher one, which may be behind the last row. */
@@ -211,13 +228,15 @@ export class EndedPage {
   }
 
   #name(at: number): string {
-    return this.#names[this.#shorts[at] as number] as string;
+    return this.#names[this.#columns.shorts[at] as number] as string;
   }
 
   #addName(at: number, name: string): void {
     const before = at - shortsPerRecord;
-    this.#shorts[at] =
-      before >= 0 && this.#name(before) === name ? (this.#shorts[before] as number) : this.#nameNumber(name);
+    this.#columns.shorts[at] =
+      before >= 0 && this.#name(before) === name
+        ? (this.#columns.shorts[before] as number)
+        : this.#nameNumber(name);
   }
 
   #nameNumber(name: string): number {
@@ -231,11 +250,11 @@ export class EndedPage {
   }
 
   #textFrom(row: number): number {
-    return row === 0 ? 0 : (this.#words[row * wordsPerRecord - 1] as number);
+    return row === 0 ? 0 : (this.#columns.words[row * wordsPerRecord - 1] as number);
   }
 
   #unit(from: number, at: number, wide: boolean): number {
-    const text = this.#text;
+    const text = this.#columns.text;
     if (!wide) return text[from + at] as number;
     return (text[from + 2 * at] as number) + 256 * (text[from + 2 * at + 1] as number);
   }
@@ -243,7 +262,7 @@ export class EndedPage {
   /** Writes the text of the next record, and its end to `#textTo`. @returns false if a character takes two bytes */
   #addNarrowText(id: string, hash: string): boolean {
     this.#reserveText(id.length + hash.length);
-    const text = this.#text;
+    const text = this.#columns.text;
     let at = this.#textFrom(this.#rows);
     let units = 0;
     for (let n = 0; n < id.length; n += 1, at += 1) {
@@ -263,13 +282,17 @@ export class EndedPage {
   #addWideText(id: string, hash: string): void {
     this.#reserveText(2 * (id.length + hash.length));
     const from = this.#textFrom(this.#rows);
-    this.#textTo = from + this.#text.write(id + hash, from, "ucs2");
+    this.#textTo = from + this.#columns.text.write(id + hash, from, "ucs2");
   }
 
   #reserveText(bytes: number): void {
     const from = this.#textFrom(this.#rows);
-    if (from + bytes > this.#text.length)
-      this.#text = copyOf(this.#text, from, Math.max(from + bytes, 2 * this.#text.length));
+    if (from + bytes > this.#columns.text.length)
+      this.#columns.text = copyOf(
+        this.#columns.text,
+        from,
+        Math.max(from + bytes, 2 * this.#columns.text.length),
+      );
   }
 }
 
@@ -379,4 +402,26 @@ function copyOf(text: Buffer, used: number, length: number): Buffer {
   const copy = Buffer.alloc(length);
   text.copy(copy, 0, 0, used);
   return copy;
+}
+
+/** A copy of the first rows and their text, in memory of its own. V8 maps a resizable buffer by itself, and unmaps it
+ *  with the buffer. Memory of all other buffers comes from `malloc`, which keeps what a thread leaves behind: 160 MiB
+ *  behind each thread that restored a million ended tasks. */
+function moved({ wholes, words, shorts, text }: Columns, rows: number, textBytes: number): Columns {
+  const wordsAt = rows * wholesPerRecord * wholes.BYTES_PER_ELEMENT;
+  const shortsAt = wordsAt + rows * wordsPerRecord * words.BYTES_PER_ELEMENT;
+  const textAt = shortsAt + rows * shortsPerRecord * shorts.BYTES_PER_ELEMENT;
+  const bytes = textAt + textBytes;
+  const memory = new ArrayBuffer(bytes, { maxByteLength: bytes });
+  const columns = {
+    wholes: new Float64Array(memory, 0, rows * wholesPerRecord),
+    words: new Uint32Array(memory, wordsAt, rows * wordsPerRecord),
+    shorts: new Uint16Array(memory, shortsAt, rows * shortsPerRecord),
+    text: Buffer.from(memory, textAt, textBytes),
+  };
+  columns.wholes.set(wholes.subarray(0, columns.wholes.length));
+  columns.words.set(words.subarray(0, columns.words.length));
+  columns.shorts.set(shorts.subarray(0, columns.shorts.length));
+  columns.text.set(text.subarray(0, textBytes));
+  return columns;
 }

@@ -9,7 +9,7 @@ import { assert } from "../assert.ts";
 import type { Instant, ProjectId, TaskId, TaskRef } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { AgedMap } from "./aged-map.ts";
-import { EndedPage, EndedView, recordsPerPage } from "./ended-page.ts";
+import { EndedPage, EndedView, emptyColumns, recordsPerPage } from "./ended-page.ts";
 import type { EndedTask } from "./ended-task.ts";
 import { HashIndex, hashOfPair } from "./hash-index.ts";
 import { TaskMap } from "./task-map.ts";
@@ -20,6 +20,8 @@ const endedAtColumn = 5;
 export class EndedTasks {
   /** Oldest first; undefined where all records of a page are deleted. */
   readonly #pages: (EndedPage | undefined)[] = [];
+  /** The newest page is written in them. */
+  readonly #columns = emptyColumns();
   /** Number of the first of `#pages`, from 1: a place is the page's number and the record's number in the page. */
   #firstPage = 1;
   #size = 0;
@@ -202,7 +204,7 @@ export class EndedTasks {
   #newestPage(): EndedPage {
     const newest = this.#pages.at(-1);
     if (newest?.isFull === false) return newest;
-    const page = new EndedPage();
+    const page = new EndedPage(this.#columns);
     this.#pages.push(page);
     return page;
   }
