@@ -500,6 +500,18 @@ describe("a log that cannot be read", () => {
     expect(liveOf(store).number).toBe(1);
   });
 
+  it("for a moment, at a server that takes over, halts no coordinator", async () => {
+    const tail = writer.begin(5);
+    const healsMs = clock.monotonicMs() + limits.lossPatienceMs - 1_000;
+    const journal = new MemoryJournal(store, {
+      onRequest: ({ op }) => {
+        if (op === "replay" && clock.monotonicMs() < healsMs) throw new JournalDamagedError("gap");
+        return "deliver";
+      },
+    });
+    expect((await won(undefined, depsOf("c1", journal))).log.tail).toEqual(tail);
+  });
+
   it("because of a damaged opened record of the newest segment halts a start: batches follow the record", async () => {
     for (const damage of [() => store.loseRecords(2, 2), () => store.damageRecord(2, 2)]) {
       store = new MemoryJournalStore({ clock });

@@ -48,7 +48,7 @@ export const mutants: readonly Mutant[] = [
       {
         find: '      case "refused":\n        return await this.#lookAtPosition(oldest);',
         replace:
-          '      case "refused":\n        if (this.#sent[1]?.outcome?.kind === "stored") return this.#commit(oldest);\n        return await this.#lookAtPosition(oldest);',
+          '      case "refused":\n        if (this.#sent[1]?.outcome?.kind === "stored") return this.#commit(oldest, oldest.sentMonotonicMs);\n        return await this.#lookAtPosition(oldest);',
       },
     ],
   },
@@ -144,7 +144,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         find: "        return this.#end(() => this.#events.onSealed());\n",
-        replace: "        return this.#commit(oldest);\n",
+        replace: "        return this.#commit(oldest, oldest.sentMonotonicMs);\n",
       },
     ],
   },
@@ -362,7 +362,7 @@ export const mutants: readonly Mutant[] = [
     name: "leads-on-unheard",
     breaks: "An unreachable leader renews its term, and no standby can take over.",
     file: "src/coordinator/leader/isolation.ts",
-    edits: [{ find: "if (isLate || !isIsolated) {", replace: "if (isLate || !isIsolated || term > 0) {" }],
+    edits: [{ find: "if (isLate || !isIsolated) {", replace: "if (isLate || !isIsolated || term() > 0) {" }],
   },
   {
     name: "forgets-by-a-false-clock",
@@ -469,24 +469,17 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "fences-the-later",
-    breaks: "A fenced process with an unanswered join joins again, and fences the process started later.",
+    name: "fences-the-newest",
+    breaks: "A repeated or late join of an earlier session ends the session that began after it.",
     file: "src/core/decide-agent.ts",
     edits: [
       {
         find: "row?.fencedIncarnations.includes(command.incarnation) === true",
-        replace: "false",
+        replace: "row !== undefined && row.fencedIncarnations.length < 0",
       },
-    ],
-  },
-  {
-    name: "fences-by-a-late-join",
-    breaks: "A late copy of a join ends a session that began after the join was sent.",
-    file: "src/core/decide-agent.ts",
-    edits: [
       {
         find: "row !== undefined && row.incarnation !== command.after",
-        replace: "false",
+        replace: "row !== undefined && row.incarnation.length < 0",
       },
     ],
   },
@@ -561,7 +554,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         find: 'if (policy.agents !== "declared") return configured;',
-        replace: "if (configured !== undefined) return configured;",
+        replace: "if (configured.events.length >= 0) return configured;",
       },
     ],
   },
@@ -693,8 +686,7 @@ export const mutants: readonly Mutant[] = [
       },
       {
         find: "        for (const submission of message) submission.doubted(answer.why);\n        this.#sendAgain(message);\n        if (!isHurried) this.#pause();",
-        replace:
-          '        for (const submission of message) submission.refuse(new UnreachableError("not accepted"));',
+        replace: '        for (const submission of message) submission.refuse(new Error("not accepted"));',
       },
     ],
   },
