@@ -840,6 +840,15 @@ describe("incarnations", () => {
     expect(leader.all("join")).toHaveLength(2);
   });
 
+  it("end for good when the leader answers that a later session fenced them, without its notice", async () => {
+    const { leader, clock } = await join();
+    leader.script.heartbeat = () => ({ ok: false, code: "WAGGLE_FENCED", message: "a later session began" });
+    await clock.advance(1_000);
+    expect(fixture.closed?.error).toMatchObject({ code: "WAGGLE_FENCED" });
+    await clock.advance(20_000);
+    expect(leader.all("join")).toHaveLength(1);
+  });
+
   it("begin anew under a lower term only when all leases of the old one are over", async () => {
     const { leader, clock } = await join();
     leader.appear(5);

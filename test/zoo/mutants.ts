@@ -586,17 +586,6 @@ export const mutants: readonly Mutant[] = [
 
   // --- the agent's side ---------------------------------------------------------------------------------
   {
-    name: "re-joins-when-fenced",
-    breaks: "Two processes of the same id fence each other for ever.",
-    file: "src/agent/signals.ts",
-    edits: [
-      {
-        find: 'if (code === "WAGGLE_FENCED") return { type: "FENCED" };',
-        replace: 'if (code === "WAGGLE_FENCED") return { type: "LAPSED", why: "another process joined" };',
-      },
-    ],
-  },
-  {
     name: "starts-an-attempt-again",
     breaks: "An assignment resent after the answer to its result runs again.",
     file: "src/agent/attempt-ledger.ts",
