@@ -1,6 +1,6 @@
 // The bugs that the simulator must find. Each bug was made somewhere once, or is a likely slip of a hurried change.
-// A bug behind a second guard has no place here, because hundreds of seeds do not meet it. For such guards see the model
-// (test/model) and the tests of the part.
+// A bug behind a second guard has no place here: hundreds of seeds do not meet it. The model (test/model) and the tests
+// of the part hold such guards.
 
 import type { Mutant } from "./mutant.ts";
 
@@ -263,14 +263,6 @@ export const mutants: readonly Mutant[] = [
         replace:
           '        if (verdict.kind !== "applied") {\n          this.#heard();\n          continue;\n        }',
       },
-    ],
-  },
-  {
-    name: "believes-damage-at-once",
-    breaks: "A coordinator halts at a record that a server after fail-over does not find yet.",
-    file: "src/coordinator/taking-lead/take-lead.ts",
-    edits: [
-      { find: "if (this.#damage.isBelieved()) return", replace: "if (this.#damage !== undefined) return" },
     ],
   },
   {
@@ -634,17 +626,6 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "assigns-to-the-silent",
-    breaks: "A long-delayed assignment starts just before its agent is declared lost.",
-    file: "src/requests/outbox.ts",
-    edits: [
-      {
-        find: "if (presences.isSilent(agent, incarnation)) return true;",
-        replace: "",
-      },
-    ],
-  },
-  {
     name: "holds-nothing-back",
     breaks: "An agent lists only running attempts: an attempt with an unanswered result counts as lost.",
     file: "src/agent/attempt-ledger.ts",
@@ -657,13 +638,6 @@ export const mutants: readonly Mutant[] = [
   },
 
   // --- the client's side --------------------------------------------------------------------------------
-  {
-    name: "settles-doubt-unread",
-    breaks:
-      "A submit refused without a read is reported as refused, though an earlier attempt stored the task.",
-    file: "src/client/submission.ts",
-    edits: [{ find: "if (isKnownNew) this.#doubt = undefined;", replace: "this.#doubt = undefined;" }],
-  },
   {
     name: "calls-the-unknown-refused",
     breaks: "A submit with an unknown outcome is reported as refused.",
