@@ -1,5 +1,5 @@
 // A page of ended tasks in packed form, in order of ending. Numbers lie in typed arrays, ids and hashes in one buffer,
-// and names (projects, users, kinds, states, agents) in a table of the page. A record takes some 130 bytes and no
+// and names (projects, users, kinds, states, agents) in a table of the page. A record takes some 100 bytes and no
 // object, so the garbage collector never visits a record.
 //
 // A page is written in the columns of its owner. A full page moves into memory of its own, which the system gets back
@@ -19,6 +19,7 @@ export const recordsPerPage = 1_024;
 const wholesPerRecord = 7;
 const wordsPerRecord = 2;
 const shortsPerRecord = 6;
+const noBases: readonly number[] = new Array(wholesPerRecord).fill(0);
 /** At first: the text of a page being written grows as needed. */
 const textBytesPerRecord = 64;
 /** Share of live rows below which a page is written anew, so that memory is at most twice the live records'. */
@@ -31,7 +32,9 @@ const isWide = 0x8000;
 /** The records of a page, column by column. */
 export interface Columns {
   /** Sequence, round, attempts, batches of submission and of the round, instant and batch of the end. */
-  readonly wholes: Float64Array;
+  readonly wholes: Float64Array | Uint32Array;
+  /** To be added to each column of `wholes`. */
+  readonly bases: readonly number[];
   /** Hash of project and id, end of the text. */
   readonly words: Uint32Array;
   /** Project, user, kind, state and agent in the table of names; length of the id, 0 of a deleted record. */
@@ -44,6 +47,7 @@ export interface Columns {
 export function emptyColumns(rowsMax = recordsPerPage): Columns {
   return {
     wholes: new Float64Array(rowsMax * wholesPerRecord),
+    bases: noBases,
     words: new Uint32Array(rowsMax * wordsPerRecord),
     shorts: new Uint16Array(rowsMax * shortsPerRecord),
     text: Buffer.alloc(rowsMax * textBytesPerRecord),
@@ -189,7 +193,8 @@ export class EndedPage {
 
   /** @param column in the order of `#wholes`, from 0 */
   wholeAt(row: number, column: number): number {
-    return this.#columns.wholes[row * wholesPerRecord + column] as number;
+    const { wholes, bases } = this.#columns;
+    return (bases[column] as number) + (wholes[row * wholesPerRecord + column] as number);
   }
 
   /** @param column in the order of `#shorts`, from 0 */
@@ -408,20 +413,42 @@ function copyOf(text: Buffer, used: number, length: number): Buffer {
  *  with the buffer. Memory of all other buffers comes from `malloc`, which keeps what a thread leaves behind: 160 MiB
  *  behind each thread that restored a million ended tasks. */
 function moved({ wholes, words, shorts, text }: Columns, rows: number, textBytes: number): Columns {
-  const wordsAt = rows * wholesPerRecord * wholes.BYTES_PER_ELEMENT;
+  const leasts = leastsOf(wholes, rows);
+  const isNarrow = isNarrowAbove(wholes, rows, leasts);
+  const wordsAt = rows * wholesPerRecord * (isNarrow ? words : wholes).BYTES_PER_ELEMENT;
   const shortsAt = wordsAt + rows * wordsPerRecord * words.BYTES_PER_ELEMENT;
   const textAt = shortsAt + rows * shortsPerRecord * shorts.BYTES_PER_ELEMENT;
   const bytes = textAt + textBytes;
   const memory = new ArrayBuffer(bytes, { maxByteLength: bytes });
   const columns = {
-    wholes: new Float64Array(memory, 0, rows * wholesPerRecord),
+    wholes: new (isNarrow ? Uint32Array : Float64Array)(memory, 0, rows * wholesPerRecord),
+    bases: isNarrow ? leasts : noBases,
     words: new Uint32Array(memory, wordsAt, rows * wordsPerRecord),
     shorts: new Uint16Array(memory, shortsAt, rows * shortsPerRecord),
     text: Buffer.from(memory, textAt, textBytes),
   };
-  columns.wholes.set(wholes.subarray(0, columns.wholes.length));
+  for (let at = 0; at < columns.wholes.length; at += 1)
+    columns.wholes[at] = (wholes[at] as number) - (columns.bases[at % wholesPerRecord] as number);
   columns.words.set(words.subarray(0, columns.words.length));
   columns.shorts.set(shorts.subarray(0, columns.shorts.length));
   columns.text.set(text.subarray(0, textBytes));
   return columns;
+}
+
+/** The least number of each column. */
+function leastsOf(wholes: Columns["wholes"], rows: number): readonly number[] {
+  const leasts = new Array<number>(wholesPerRecord).fill(Number.POSITIVE_INFINITY);
+  for (let at = 0; at < rows * wholesPerRecord; at += 1)
+    leasts[at % wholesPerRecord] = Math.min(leasts[at % wholesPerRecord] as number, wholes[at] as number);
+  return leasts;
+}
+
+/** Whether all numbers are whole and less than 2³² above the least of their column, as nearly always: half of the
+ *  memory holds them. */
+function isNarrowAbove(wholes: Columns["wholes"], rows: number, leasts: readonly number[]): boolean {
+  for (let at = 0; at < rows * wholesPerRecord; at += 1) {
+    const above = (wholes[at] as number) - (leasts[at % wholesPerRecord] as number);
+    if (above !== above >>> 0) return false;
+  }
+  return true;
 }
