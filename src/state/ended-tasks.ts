@@ -14,6 +14,8 @@ import type { EndedTask } from "./ended-task.ts";
 import { HashIndex, hashOfPair } from "./hash-index.ts";
 import { TaskMap } from "./task-map.ts";
 
+/** Numbers that the index tells apart. */
+const lows = 2 ** 32;
 /** Column of the instant of the end (`EndedPage.wholeAt`). */
 const endedAtColumn = 5;
 
@@ -23,7 +25,7 @@ export class EndedTasks {
   /** The newest page is written in them. */
   readonly #columns = emptyColumns();
   /** Number of the first of `#pages`, from 1: a place is the page's number and the record's number in the page. */
-  #firstPage = 1;
+  #firstPage: number;
   #size = 0;
   readonly #index = new HashIndex();
   /** Places that the index refused. Empty unless somebody submits ids with equal hashes on purpose. */
@@ -38,6 +40,11 @@ export class EndedTasks {
   #soughtTask = "";
   #soughtHash = 0;
   #soughtPlace = 0;
+
+  /** @param firstPage higher than 1 in tests of a long life */
+  constructor(firstPage = 1) {
+    this.#firstPage = firstPage;
+  }
 
   get size(): number {
     return this.#size;
@@ -65,9 +72,11 @@ export class EndedTasks {
     const page = this.#newestPage();
     const number = page.add(ended, hash);
     const place = (this.#firstPage + this.#pages.length - 1) * recordsPerPage + number;
+    assert(place - this.#firstPage * recordsPerPage < lows, "the index tells all places apart");
     const refused: number[] = [];
-    if (!this.#index.add(hash, place, refused)) refused.push(place);
-    for (const each of refused) this.#refused.set(this.#refAt(each), each);
+    if (!this.#index.add(hash, lowOf(place), refused)) refused.push(lowOf(place));
+    for (const each of refused.map((low) => this.#placeOfLow(low)))
+      this.#refused.set(this.#refAt(each), each);
     this.#soughtPlace = place;
     this.#size += 1;
     this.#sizeByProject.set(project, (this.#sizeByProject.get(project) ?? 0) + 1);
@@ -160,11 +169,17 @@ export class EndedTasks {
   /** 0 for an unknown task. */
   #placeOf(ref: TaskRef, hash: number): number {
     for (let probes = this.#index.next(hash, 0); probes !== -1; probes = this.#index.next(hash, probes + 1)) {
-      const place = this.#index.numberAt(hash, probes);
+      const place = this.#placeOfLow(this.#index.numberAt(hash, probes));
       const page = this.#pageOf(place);
       if (page.isAt(page.rowOf(place % recordsPerPage), ref)) return place;
     }
     return this.#refused.size === 0 ? 0 : (this.#refused.get(ref) ?? 0);
+  }
+
+  /** The place with these low bits. */
+  #placeOfLow(low: number): number {
+    const first = this.#firstPage * recordsPerPage;
+    return first + lowOf(low - first);
   }
 
   #pageOf(place: number): EndedPage {
@@ -213,7 +228,7 @@ export class EndedTasks {
     const page = this.#pageOf(place);
     const row = page.rowOf(place % recordsPerPage);
     const project = page.nameAt(row, 0) as ProjectId;
-    if (!this.#index.delete(page.hashAt(row), place)) this.#refused.delete(this.#refAt(place));
+    if (!this.#index.delete(page.hashAt(row), lowOf(place))) this.#refused.delete(this.#refAt(place));
     page.delete(row);
     this.#dropAttributes(place);
     if (place === this.#soughtPlace) this.#soughtPlace = 0;
@@ -234,6 +249,11 @@ export class EndedTasks {
     const page = this.#pages[at];
     if (page?.isSparse === true) this.#pages[at] = page.shrunk();
   }
+}
+
+/** The part of a place that the index holds. Fewer places lie between the oldest and the newest record. */
+function lowOf(place: number): number {
+  return place >>> 0;
 }
 
 function sizeOf(attributes: string): number {

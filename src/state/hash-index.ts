@@ -1,4 +1,4 @@
-// Finds numbers by hash, in two typed arrays with open addressing: 12 bytes per slot, and nothing for the garbage
+// Finds numbers by hash, in two typed arrays with open addressing: 8 bytes per slot, and nothing for the garbage
 // collector to visit. Knows no keys: several numbers may have one hash, and the caller compares the keys.
 //
 // The one thing to know: a search looks at `probesPerSearch` slots at most, and the index refuses a number that would
@@ -65,7 +65,7 @@ export class HashIndex {
 
 class Part {
   #hashes = new Uint32Array(firstSlots);
-  #numbers = new Float64Array(firstSlots);
+  #numbers = new Uint32Array(firstSlots);
   #live = 0;
   /** Slots that are not free. */
   #used = 0;
@@ -127,7 +127,7 @@ class Part {
     let slots = firstSlots;
     while (slots < slotsPerNumber * (this.#live + 1)) slots *= 2;
     this.#hashes = new Uint32Array(slots);
-    this.#numbers = new Float64Array(slots);
+    this.#numbers = new Uint32Array(slots);
     this.#live = 0;
     this.#used = 0;
     for (let at = 0; at < hashes.length; at += 1) {

@@ -202,6 +202,21 @@ describe("ended tasks", () => {
     expect(rest).toEqual(left.toReversed());
   });
 
+  it("are found and forgotten where the low bits of places begin anew", () => {
+    const ended = new EndedTasks(2 ** 32 / recordsPerPage - 2);
+    const tasks = Array.from({ length: 4 * recordsPerPage }, (_, at) =>
+      anEndedTask({ id: taskId(`t${at}`), sequence: at }),
+    );
+    for (const task of tasks) ended.add(task);
+    expect(tasks.map((task) => ended.get(refOf(task))?.sequence)).toEqual(tasks.map((_, at) => at));
+    expect(tasks.filter((_, at) => at % 2 === 1).every((task) => ended.delete(refOf(task)))).toBe(true);
+    for (let left = ended.size; left > 0; left -= 1) {
+      expect(ended.size).toBe(left);
+      ended.forgetOldest();
+    }
+    expect(tasks.filter((task) => ended.has(refOf(task)))).toEqual([]);
+  });
+
   it("know the projects with a task of an id, and forget a project without tasks", () => {
     const ended = new EndedTasks();
     for (const project of ["red", "blue"]) ended.add(anEndedTask({ project: projectId(project) }));
