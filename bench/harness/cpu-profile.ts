@@ -115,7 +115,7 @@ function sourceMapOf(url: string): SourceMap | undefined {
 function shortPath(url: string, root: string): string {
   return url
     .replace(/^file:\/\//, "")
-    .replace(`${root}/`, "")
+    .replace(`${root.replace(/\/$/, "")}/`, "")
     .replace(/^(?:.*\/)?node_modules\//, "");
 }
 

@@ -42,6 +42,10 @@ it("sums self time by file and by function", () => {
   expect(summary.functions[0]).toEqual({ what: "src/turn.ts  turn", us: 40 });
 });
 
+it("names files of the checkout alike, with a slash behind its folder too", () => {
+  expect(summaryOf(profile, { fromUs: 105, toUs: 800 }, "/checkout/").files).toEqual(summary.files);
+});
+
 it("counts a function that calls itself once", () => {
   expect(summary.inclusive).toEqual([
     { what: "src/turn.ts  turn", us: 100 },
