@@ -178,7 +178,7 @@ const BETWEEN_SECONDS = 0.8;
 const START_SECONDS = 3;
 const BURST_SECONDS = 1.7;
 /** An idle swarm, before its first window. */
-export const IDLE_SETTLE_SECONDS = 60;
+export const IDLE_SETTLE_SECONDS = 12;
 
 /** Number of forms, seconds of a window, and seconds of what comes before the windows, beyond the start. */
 const growthPlans: Readonly<
