@@ -1,5 +1,6 @@
-// More agents give more throughput: exec agents in separate processes against as many bare processes, which run the
-// same commands one after another. A command takes a time of its own to start, which differs between machines.
+// Tests that throughput grows with the number of agents. Exec agents run in separate processes. The measure is the time
+// that Node processes without a swarm take for the same commands, with one process per agent. The start of a command
+// alone takes up to 20 ms on a slow machine.
 
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -15,7 +16,7 @@ const ROUNDS = 8;
 /** With one agent of four without work, the ratio would be 1.33. */
 const RATIO_MAX = 1.3;
 const command = `sleep ${TASK_MS / 1000}`;
-/** Runs the command so many times, and prints the milliseconds. */
+/** Runs the command as often as the argument says, one run after another, and prints the milliseconds. */
 const bareProgram = `
   const { spawn } = require("node:child_process");
   const [count] = process.argv.slice(1).map(Number);
@@ -57,8 +58,8 @@ async function runTasks(payload: string, prefix: string): Promise<number> {
   return performance.now() - startedAt;
 }
 
-/** @returns how long as many processes take for all tasks, without a swarm */
-async function bareMs(count: number): Promise<number> {
+/** @param count number of Node processes that share the tasks, without a swarm. @returns the slowest process's time */
+async function measureBareMs(count: number): Promise<number> {
   const args = ["--eval", bareProgram, String(TASKS / count)];
   const runs = Array.from({ length: count }, () => promisify(execFile)(process.execPath, args));
   return Math.max(...(await Promise.all(runs)).map(({ stdout }) => Number(stdout)));
@@ -68,14 +69,14 @@ describe("exec agents", () => {
   it.each([4, 8])(
     `finish ${TASKS} tasks of ${TASK_MS} ms in at most ${RATIO_MAX} × the time of bare processes: %i`,
     async (count) => {
-      const idealMs = await bareMs(count);
+      const bareTimeMs = await measureBareMs(count);
       await startSwarm();
       await startAgents(count, "--exec", command);
       const ratios: number[] = [];
       for (let round = 0; round < ROUNDS && !ratios.some((ratio) => ratio <= RATIO_MAX); round += 1) {
         const tookMs = await runTasks("", `t${round}.`);
-        ratios.push(tookMs / idealMs);
-        console.log(`${count} agents: ${Math.round(tookMs)} ms, bare processes ${Math.round(idealMs)} ms`);
+        ratios.push(tookMs / bareTimeMs);
+        console.log(`${count} agents: ${Math.round(tookMs)} ms, bare processes ${Math.round(bareTimeMs)} ms`);
       }
       expect(Math.min(...ratios)).toBeLessThanOrEqual(RATIO_MAX);
     },
