@@ -9,6 +9,6 @@ export default defineConfig({
     ...shared,
     include: longSuites,
     // Files that wait for servers and processes in most of their time.
-    maxWorkers: Math.max(6, availableParallelism()),
+    maxWorkers: Math.max(4, availableParallelism()),
   },
 });
