@@ -29,6 +29,8 @@ export interface Windows {
   readonly warmMs: number;
   /** At the load of a window, right before the window. */
   readonly rampMs: number;
+  /** Until the rate is steady: with 1,024 tasks in flight, and at half of the rate measured so. */
+  readonly steadyRampMs: number;
   readonly burstTasks: number;
 }
 
@@ -39,6 +41,7 @@ export const fullWindows: Windows = {
   openMs: 2_500,
   warmMs: 8_000,
   rampMs: 700,
+  steadyRampMs: 4_000,
   burstTasks: 20_000,
 };
 
@@ -49,6 +52,7 @@ export const quickWindows: Windows = {
   openMs: 1_500,
   warmMs: 3_000,
   rampMs: 500,
+  steadyRampMs: 500,
   burstTasks: 20_000,
 };
 
@@ -99,8 +103,10 @@ export function orderOf(
   }
 }
 
-/** The same load for a shorter time: runs before the window, so that the code of a system is compiled for it. */
-export function rampOf(order: Order | undefined, { rampMs }: Windows): Order | undefined {
+/** The same load: runs before the window, so that the code of a system is compiled for it, and the memory is there that
+ *  the machine took from the waiting system. */
+export function rampOf(name: MainCase, order: Order | undefined, ms: Windows): Order | undefined {
+  const rampMs = rampMsOf(name, ms);
   switch (order?.op) {
     case "closed":
     case "open":
@@ -110,6 +116,10 @@ export function rampOf(order: Order | undefined, { rampMs }: Windows): Order | u
     default:
       return undefined;
   }
+}
+
+function rampMsOf(name: MainCase, { rampMs, steadyRampMs }: Windows): number {
+  return name === "c1024" || name === "open" ? steadyRampMs : rampMs;
 }
 
 /** The steps of a run before its first case. */
@@ -137,7 +147,7 @@ export function planOf({
     open2k: ms.openMs / 1000,
   };
   const ofMain = (name: MainCase) =>
-    systems * rounds * (windowSeconds[name] + ms.rampMs / 1000 + BETWEEN_SECONDS);
+    systems * rounds * (windowSeconds[name] + rampMsOf(name, ms) / 1000 + BETWEEN_SECONDS);
   const ofGrowth = (name: GrowthCase) => {
     const { forms, seconds, preparing } = growthPlans[name];
     return (
@@ -156,7 +166,7 @@ export function planOf({
   ];
 }
 
-/** The time of a run, waits for calm included: 20 minutes for the main cases, and as much for the cases of growth. A
+/** The time of a run, waits for calm included: 25 minutes for the main cases, and as much for the cases of growth. A
  *  shorter plan has less time for waits, and a longer plan some. */
 export function limitMsOf(plan: ReturnType<typeof planOf>): number {
   const plannedMs = plan.reduce((ms, { seconds }) => ms + seconds * 1000, 0);
@@ -165,7 +175,7 @@ export function limitMsOf(plan: ReturnType<typeof planOf>): number {
   return Math.max(Math.min(parts * PART_MS, plannedMs * 1.5), plannedMs * 1.1);
 }
 
-const PART_MS = 20 * 60_000;
+const PART_MS = 25 * 60_000;
 
 /** `open` needs the maxima of `c1024`. */
 export function mainCasesFor(cases: readonly CaseName[]): readonly MainCase[] {
