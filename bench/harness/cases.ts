@@ -103,8 +103,8 @@ export function orderOf(
   }
 }
 
-/** The same load: runs before the window, so that the code of a system is compiled for it, and the memory is there that
- *  the machine took from the waiting system. */
+/** The same load before the window. The code of a system is then compiled for it, and the system has its memory, which
+ *  the machine may take while a system waits. */
 export function rampOf(name: MainCase, order: Order | undefined, ms: Windows): Order | undefined {
   const rampMs = rampMsOf(name, ms);
   switch (order?.op) {
