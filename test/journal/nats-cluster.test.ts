@@ -14,7 +14,7 @@ import { bytesOf, Follower, filled, linesOf, range } from "./records.ts";
 import { appendSurely, surely } from "./stream-repeats.ts";
 
 const [binary] = replicatingServersFor("the journal on three servers");
-const SLOW_TEST_MS = 120_000;
+const SLOW_TEST_MS = 240_000;
 const POLL = { timeout: 30_000, interval: 200 };
 const RECORDS = 40;
 

@@ -6,8 +6,8 @@ import { expect } from "vitest";
 import type { AppendOutcome, Segment } from "../../src/journal/journal.ts";
 import { limits } from "../../src/limits.ts";
 
-/** A cluster that fails over answers within 10 s; the rest is for a machine with more to do. */
-const KNOWN_MS = 40_000;
+/** A cluster that fails over answers within 10 s on a quiet machine, and within a minute beside other suites. */
+const KNOWN_MS = 90_000;
 
 /** Appends as a leader does while the outcome is unknown: the same bytes at the same position. */
 export async function appendSurely(
