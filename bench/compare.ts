@@ -179,7 +179,7 @@ async function measureMain(
         system: system.name,
         ...(maxPerSecond === undefined ? {} : { maxPerSecond }),
       });
-      return { system, order, ramp: rampOf(name, order, ms) };
+      return { system, order, ramp: rampOf(order, ms) };
     });
     await measureInTurn(name, turns, measuring);
   }

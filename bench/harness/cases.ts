@@ -29,8 +29,6 @@ export interface Windows {
   readonly warmMs: number;
   /** At the load of a window, right before the window. */
   readonly rampMs: number;
-  /** Until the rate is steady: with 1,024 tasks in flight, and at half of the rate measured so. */
-  readonly steadyRampMs: number;
   readonly burstTasks: number;
 }
 
@@ -41,7 +39,6 @@ export const fullWindows: Windows = {
   openMs: 2_500,
   warmMs: 8_000,
   rampMs: 700,
-  steadyRampMs: 4_000,
   burstTasks: 20_000,
 };
 
@@ -52,7 +49,6 @@ export const quickWindows: Windows = {
   openMs: 1_500,
   warmMs: 3_000,
   rampMs: 500,
-  steadyRampMs: 500,
   burstTasks: 20_000,
 };
 
@@ -103,10 +99,8 @@ export function orderOf(
   }
 }
 
-/** The same load before the window. The code of a system is then compiled for it, and the system has its memory, which
- *  the machine may take while a system waits. */
-export function rampOf(name: MainCase, order: Order | undefined, ms: Windows): Order | undefined {
-  const rampMs = rampMsOf(name, ms);
+/** The same load for a shorter time: runs before the window, so that the code of a system is compiled for it. */
+export function rampOf(order: Order | undefined, { rampMs }: Windows): Order | undefined {
   switch (order?.op) {
     case "closed":
     case "open":
@@ -116,10 +110,6 @@ export function rampOf(name: MainCase, order: Order | undefined, ms: Windows): O
     default:
       return undefined;
   }
-}
-
-function rampMsOf(name: MainCase, { rampMs, steadyRampMs }: Windows): number {
-  return name === "c1024" || name === "open" ? steadyRampMs : rampMs;
 }
 
 /** The steps of a run before its first case. */
@@ -147,7 +137,7 @@ export function planOf({
     open2k: ms.openMs / 1000,
   };
   const ofMain = (name: MainCase) =>
-    systems * rounds * (windowSeconds[name] + rampMsOf(name, ms) / 1000 + BETWEEN_SECONDS);
+    systems * rounds * (windowSeconds[name] + ms.rampMs / 1000 + BETWEEN_SECONDS);
   const ofGrowth = (name: GrowthCase) => {
     const { forms, seconds, preparing } = growthPlans[name];
     return (
@@ -166,7 +156,7 @@ export function planOf({
   ];
 }
 
-/** The time of a run, waits for calm included: 25 minutes for the main cases, and as much for the cases of growth. A
+/** The time of a run, waits for calm included: 20 minutes for the main cases, and as much for the cases of growth. A
  *  shorter plan has less time for waits, and a longer plan some. */
 export function limitMsOf(plan: ReturnType<typeof planOf>): number {
   const plannedMs = plan.reduce((ms, { seconds }) => ms + seconds * 1000, 0);
@@ -175,7 +165,7 @@ export function limitMsOf(plan: ReturnType<typeof planOf>): number {
   return Math.max(Math.min(parts * PART_MS, plannedMs * 1.5), plannedMs * 1.1);
 }
 
-const PART_MS = 25 * 60_000;
+const PART_MS = 20 * 60_000;
 
 /** `open` needs the maxima of `c1024`. */
 export function mainCasesFor(cases: readonly CaseName[]): readonly MainCase[] {
