@@ -406,7 +406,7 @@ exit 2
   const placed = JSON.parse((await waggle("hold type claude --for 10m --json")).stdout);
   expect(placed).toMatchObject({ on: "type", name: "claude", changed: true });
   expect((await waggle("status")).stdout).toMatch(
-    /all claude agents on hold until [\d:.]+ \(set by an operator\)/,
+    /all claude agents on hold until (?:\d{4}-\d\d-\d\d )?[\d:.]+ \(set by an operator\)/,
   );
   expect((await waggle("health")).stdout).toMatch(
     /all claude agents are on hold for 1\d min more|on hold for/,
