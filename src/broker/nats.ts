@@ -2,13 +2,14 @@
 // secret travels. The seed lies in the folder, readable only to its owner. Not here: the connection itself.
 
 import { readFileSync } from "node:fs";
-import { nkeyAuthenticator, nkeys } from "@nats-io/transport-node";
+import { createUser } from "@nats-io/nkeys";
 import { BrokerError } from "../errors.ts";
+import { nkeyLogin, publicKeyOf } from "../transport/login/nats.ts";
 import { type DataFolder, writePrivately } from "./data-folder.ts";
 
 /** The public key, `U…`; makes the key if missing. @throws BrokerError when the file holds no user key */
 export function userKeyOf(folder: DataFolder): string {
-  const key = publicKeyOf(readSeed(folder.userKey) ?? makeSeed(folder.userKey));
+  const key = keyOf(readSeed(folder.userKey) ?? makeSeed(folder.userKey));
   if (key?.startsWith("U") === true) return key;
   throw new BrokerError(`${folder.userKey} holds no NATS user key: delete the file and run \`waggle up\``);
 }
@@ -18,27 +19,27 @@ export function signNonce(folder: DataFolder, nonce: string): object {
   const seed = readSeed(folder.userKey);
   if (seed === undefined)
     throw new BrokerError(`${folder.userKey} is missing: run \`waggle down\`, then \`waggle up\``);
-  return nkeyAuthenticator(seed)(nonce) ?? {};
+  return nkeyLogin(seed)(nonce) ?? {};
 }
 
-function publicKeyOf(seed: Uint8Array): string | undefined {
+function keyOf(seed: string): string | undefined {
   try {
-    return nkeys.fromSeed(seed).getPublicKey();
+    return publicKeyOf(seed);
   } catch {
     return undefined; // the reason could quote the seed
   }
 }
 
-function readSeed(file: string): Uint8Array | undefined {
+function readSeed(file: string): string | undefined {
   try {
-    return new TextEncoder().encode(readFileSync(file, "utf8").trim());
+    return readFileSync(file, "utf8").trim();
   } catch {
     return undefined; // absent
   }
 }
 
-function makeSeed(file: string): Uint8Array {
-  const seed = nkeys.createUser().getSeed();
-  writePrivately(file, `${new TextDecoder().decode(seed)}\n`);
+function makeSeed(file: string): string {
+  const seed = new TextDecoder().decode(createUser().getSeed());
+  writePrivately(file, `${seed}\n`);
   return seed;
 }

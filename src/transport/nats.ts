@@ -12,11 +12,8 @@ import {
   type ConnectionOptions,
   connect,
   createInbox,
-  credsAuthenticator,
-  jwtAuthenticator,
   type Msg,
   type NatsConnection,
-  nkeyAuthenticator,
   PermissionViolationError,
   type Status,
   UserAuthenticationExpiredError,
@@ -36,6 +33,7 @@ import { Listeners } from "../listeners.ts";
 import { explainConnectFailure } from "./connect-failure.ts";
 import { callHandler } from "./handler.ts";
 import { KeptPublishes } from "./kept-publishes.ts";
+import { credsLogin, jwtLogin, nkeyLogin } from "./login/nats.ts";
 import { MutualProof } from "./mutual-proof.ts";
 import { ended, OpenRequests } from "./open-requests.ts";
 import { checkOutgoing, checkSubject } from "./outgoing.ts";
@@ -441,7 +439,7 @@ async function toConnectionOptions(
     servers: options.urls.map((url) => url.replace(/^.*:\/\//, "")),
     name: options.name,
     inboxPrefix,
-    ...(credentials === undefined ? {} : { authenticator: await checkedAuthenticator(credentials, proof) }),
+    ...(credentials === undefined ? {} : { authenticator: await authenticatorOf(credentials, proof) }),
     ...(tls === undefined ? {} : { tls }),
     timeout: limits.connectTimeoutMs,
     maxReconnectAttempts: -1,
@@ -460,47 +458,46 @@ async function checkTlsFiles({ caFile, certFile, keyFile }: ServerTls): Promise<
   if (keyFile !== undefined) await readSecret(keyFile, "client key");
 }
 
-/** Tried once here, because within the library a bad seed looks like a lost connection. */
-async function checkedAuthenticator(
+/** @throws InvalidConfigError */
+async function authenticatorOf(
   credentials: ServerCredentials,
   proof: MutualProof | undefined,
 ): Promise<Authenticator> {
   if (proof !== undefined) return (nonce) => proof.login(nonce);
-  const authenticator = await authenticatorOf(credentials);
-  if (isWorking(authenticator)) return authenticator;
-  throw new InvalidConfigError(`the ${credentials.kind} credentials for NATS are not well-formed`);
-}
-
-function isWorking(authenticator: Authenticator): boolean {
-  try {
-    authenticator("nonce");
-    return true;
-  } catch {
-    return false; // the reason may quote the secret
-  }
-}
-
-async function authenticatorOf(credentials: ServerCredentials): Promise<Authenticator> {
-  const utf8 = new TextEncoder();
   switch (credentials.kind) {
     case "token":
     case "secret":
       throw new InvariantError("a secret logs in by a mutual proof");
     case "password":
       return usernamePasswordAuthenticator(credentials.user, credentials.password);
-    case "creds":
-      return credsAuthenticator(utf8.encode(await readSecret(credentials.file, "creds")));
-    case "nkey-file":
-      return nkeyAuthenticator(utf8.encode((await readSecret(credentials.file, "nkey")).trim()));
+    case "creds": {
+      const text = await readSecret(credentials.file, "creds");
+      return wellFormed(credentials, () => credsLogin(text));
+    }
+    case "nkey-file": {
+      const seed = (await readSecret(credentials.file, "nkey")).trim();
+      return wellFormed(credentials, () => nkeyLogin(seed));
+    }
     case "nkey":
-      return nkeyAuthenticator(utf8.encode(credentials.seed));
+      return wellFormed(credentials, () => nkeyLogin(credentials.seed));
     case "jwt":
-      return jwtAuthenticator(
-        credentials.jwt,
-        credentials.seed === undefined ? undefined : utf8.encode(credentials.seed),
-      );
+      return wellFormed(credentials, () => jwtLogin(credentials.jwt, credentials.seed));
     default:
       return unreachable(credentials);
+  }
+}
+
+function wellFormed({ kind }: ServerCredentials, login: () => Authenticator): Authenticator {
+  const authenticator = ifWellFormed(login);
+  if (authenticator !== undefined) return authenticator;
+  throw new InvalidConfigError(`the ${kind} credentials for NATS are not well-formed`);
+}
+
+function ifWellFormed(login: () => Authenticator): Authenticator | undefined {
+  try {
+    return login();
+  } catch {
+    return undefined; // the reason may quote the secret
   }
 }
 
