@@ -2,9 +2,10 @@
 // (scheduling/explain.ts), tables of agents (src/cli).
 
 import { unreachable } from "../assert.ts";
+import { counted, formatCount } from "../count-text.ts";
 import type { TaskObstacle, TaskWait } from "../protocol/explain-schemas.ts";
 import { labelFlags, needsWords } from "../state/needs.ts";
-import { counted, duration, targetText, untilProbed, whyOnHold } from "./describe.ts";
+import { duration, targetText, untilProbed, whyOnHold } from "./describe.ts";
 
 /** How instants are written. */
 type TimeText = (at: number) => string;
@@ -46,11 +47,11 @@ export function describeObstacle(
     case "global-budget":
       return budgetText(obstacle, timeText);
     case "swarm-limit":
-      return `The swarm has reached its maximum of open attempts, ${number(obstacle.open)} of ${number(obstacle.topN)}: an attempt must end, or \`waggle policy set --top-n N\` raises the maximum`;
+      return `The swarm has reached its maximum of open attempts, ${formatCount(obstacle.open)} of ${formatCount(obstacle.topN)}: an attempt must end, or \`waggle policy set --top-n N\` raises the maximum`;
     case "project-concurrency":
-      return `Project ${obstacle.project} has reached its maximum of open attempts, ${number(obstacle.open)} of ${number(obstacle.maxConcurrent)}: an attempt must end, or \`waggle project set ${obstacle.project} --max-concurrent N\` raises the maximum`;
+      return `Project ${obstacle.project} has reached its maximum of open attempts, ${formatCount(obstacle.open)} of ${formatCount(obstacle.maxConcurrent)}: an attempt must end, or \`waggle project set ${obstacle.project} --max-concurrent N\` raises the maximum`;
     case "all-full":
-      return `Every agent of its kind is full: ${counted(obstacle.agents, "agent")}, capacity ${number(obstacle.taken)} of ${number(obstacle.capacity)} in use; ${nextIn(wait)}; start another agent of its kind, or restart an agent with a higher --max-concurrent`;
+      return `Every agent of its kind is full: ${counted(obstacle.agents, "agent")}, capacity ${formatCount(obstacle.taken)} of ${formatCount(obstacle.capacity)} in use; ${nextIn(wait)}; start another agent of its kind, or restart an agent with a higher --max-concurrent`;
     case "rate-limited":
       return rateText(obstacle, timeText);
     case "on-hold":
@@ -147,12 +148,12 @@ function unservedText({
   const served =
     away === 1
       ? `The only agent that serves ${what} is`
-      : `All ${number(away)} agents that serve ${what} are`;
+      : `All ${formatCount(away)} agents that serve ${what} are`;
   const again = `start ${away === 1 ? "it" : "one"} again, or another with ${flags}`;
   if (draining === 0) return `${served} offline: ${again}`;
   const command = `\`waggle undrain ${drained}\``;
   if (offline === 0) return `${served} draining: ${command}, or start another with ${flags}`;
-  return `${served} away, ${number(draining)} draining and ${number(offline)} offline: ${command}, or ${again}`;
+  return `${served} away, ${formatCount(draining)} draining and ${formatCount(offline)} offline: ${command}, or ${again}`;
 }
 
 type BudgetObstacle = Extract<TaskObstacle, { reason: "project-budget" | "global-budget" }>;
@@ -161,9 +162,9 @@ function budgetText(budget: BudgetObstacle, timeText: TimeText): string {
   const { project, spent, reserved, tokens, windowMs, needed } = budget;
   const whose = project === undefined ? "The swarm's budget" : `The budget of project ${project}`;
   const state = spent + reserved >= tokens ? "is used up" : "has too little left";
-  const held = reserved === 0 ? "" : ` + ${number(reserved)} reserved`;
-  const sum = `${number(spent)} spent${held} of ${number(tokens)} tokens in ${duration(windowMs)}`;
-  return `${whose} ${state}: ${sum}; this task needs about ${number(needed)}; ${roomText(budget, timeText)}`;
+  const held = reserved === 0 ? "" : ` + ${formatCount(reserved)} reserved`;
+  const sum = `${formatCount(spent)} spent${held} of ${formatCount(tokens)} tokens in ${duration(windowMs)}`;
+  return `${whose} ${state}: ${sum}; this task needs about ${formatCount(needed)}; ${roomText(budget, timeText)}`;
 }
 
 function roomText(
@@ -190,8 +191,8 @@ function rateText(
   }: Extract<TaskObstacle, { reason: "rate-limited" }>,
   timeText: TimeText,
 ): string {
-  const held = reserved === 0 ? "" : ` used + ${number(reserved)} reserved`;
-  const sum = `${number(used)}${held} of ${counted(tokensMax, "token")} ${window.replace("_", " ")}`;
+  const held = reserved === 0 ? "" : ` used + ${formatCount(reserved)} reserved`;
+  const sum = `${formatCount(used)}${held} of ${counted(tokensMax, "token")} ${window.replace("_", " ")}`;
   const whom = `${counted(agents, "agent")} of it would serve this task`;
   const opens = opensAt === undefined ? "" : `from ${timeText(opensAt)} again, or `;
   return `Agents of type ${type} have used up their rate, ${sum}; ${whom}: ${opens}\`waggle rate set ${type} --window ${window} --tokens N\` allows more`;
@@ -241,7 +242,7 @@ function nextIn({ position }: Pick<TaskWait, "position">): string {
 
 function reasons(counts: Extract<TaskObstacle, { reason: "none-eligible" }>["counts"]): string {
   return Object.entries(counts)
-    .map(([reason, count]) => `${number(count ?? 0)} ${reason}`)
+    .map(([reason, count]) => `${formatCount(count ?? 0)} ${reason}`)
     .join(", ");
 }
 
@@ -256,10 +257,6 @@ function suggestion(nearMisses: readonly string[]): string {
 function others(count: number): string {
   if (count === 0) return "";
   return ` (${counted(count, "agent")} ${count === 1 ? "serves" : "serve"} it without this role)`;
-}
-
-function number(count: number): string {
-  return count.toLocaleString("en-US");
 }
 
 function inUtc(at: number): string {

@@ -1,6 +1,7 @@
 // One line for people about each type of event, for `waggle events` and `waggle task`. Not here: columns, colours,
 // times (src/cli). Texts of agents and users are made safe for a terminal.
 
+import { counted } from "../count-text.ts";
 import { DEFAULT_PROJECT, type TaskRef, taskKey } from "../ids.ts";
 import { limits } from "../limits.ts";
 import type { BareEvent, BareTaskSpec, EventOf, GivenUpBatches, ResultDigest } from "../state/event.ts";
@@ -409,11 +410,6 @@ export function duration(ms: number): string {
   if (ms < 60_000) return `${Math.round(ms / 100) / 10} s`;
   if (ms < 3_600_000) return `${Math.round(ms / 6_000) / 10} min`;
   return `${Math.round(ms / 360_000) / 10} h`;
-}
-
-/** `1 task`, `2 tasks`, `12,345 tasks`. */
-export function counted(count: number, noun: string): string {
-  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** Control characters, line ends and the like could move a terminal's cursor or split the line. */

@@ -2,10 +2,11 @@
 // Each finding gives its figures and the one command to run next. Not here: a question without an answer
 // (client/health.ts).
 
+import { counted } from "../count-text.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { labelFlags, meetsNeeds, needsWords } from "../state/needs.ts";
-import { counted, duration, targetText, untilProbed, whyOnHold } from "./describe.ts";
+import { duration, targetText, untilProbed, whyOnHold } from "./describe.ts";
 import { presentHolds } from "./present-holds.ts";
 
 /** `flow`: do tasks move? `execution`: do attempts succeed? `liveness`: is everybody there? */

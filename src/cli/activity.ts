@@ -3,6 +3,7 @@
 // thousands per second, and `waggle events` prints them.
 
 import { describe } from "../audit/describe.ts";
+import { formatCount } from "../count-text.ts";
 import { NO_PROJECT, swarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
@@ -10,7 +11,6 @@ import { eventPushSchema, type StatusResponse, statusResponseSchema } from "../p
 import { subjectsOf } from "../protocol/subjects.ts";
 import type { Event } from "../state/event.ts";
 import type { Message } from "../transport/transport.ts";
-import { formatCount } from "./format.ts";
 import type { RunningCoordinator } from "./run-coordinator.ts";
 import type { VerbContext } from "./verb.ts";
 

@@ -2,8 +2,9 @@
 
 import { duration } from "../audit/describe.ts";
 import type { AttemptStory } from "../audit/story.ts";
+import { counted, formatCount } from "../count-text.ts";
 import type { CandidateTerms, Receipt, TurnBases } from "../state/receipt.ts";
-import { counted, formatCount, formatShare, formatTime, hanging, indented } from "./format.ts";
+import { formatShare, formatTime, hanging, indented } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 

@@ -1,8 +1,8 @@
 // Budgets and rates for people, as part of `waggle status`. Shown only where some are set.
 
 import { duration } from "../audit/describe.ts";
+import { formatCount } from "../count-text.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
-import { formatCount } from "./format.ts";
 import type { Output } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 

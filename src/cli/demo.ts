@@ -4,9 +4,10 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command } from "commander";
+import { counted, formatCount } from "../count-text.ts";
 import { type FoundFiles, findTextFiles } from "./demo/files.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { counted, formatCount, labelled } from "./format.ts";
+import { labelled } from "./format.ts";
 import { UsageError } from "./usage-error.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
 

@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { eventTypes } from "../audit/event-types.ts";
 import type { JournaledEvent } from "../audit/journaled-event.ts";
 import type { Swarm } from "../client/swarm.ts";
+import { counted, formatCount } from "../count-text.ts";
 import { WaggleError } from "../errors.ts";
 import { kind } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -14,7 +15,6 @@ import { withSwarm } from "./connect.ts";
 import { printEvent } from "./event-text.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { askAbout, findProject, typedProject } from "./find-project.ts";
-import { counted, formatCount } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { UsageError } from "./usage-error.ts";
 import {

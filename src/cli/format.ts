@@ -3,16 +3,6 @@
 const KIB = 1024;
 const byteUnits = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
-/** `12,345`. */
-export function formatCount(count: number): string {
-  return count.toLocaleString("en-US");
-}
-
-/** `1 task`, `2 tasks`, `12,345 tasks`. */
-export function counted(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
-}
-
 /** `512 B`, `1.4 MiB`. */
 export function formatBytes(bytes: number): string {
   let amount = bytes;

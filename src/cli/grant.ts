@@ -2,9 +2,9 @@
 
 import { Argument, Command } from "commander";
 import type { Grant } from "../client/operations.ts";
+import { formatCount } from "../count-text.ts";
 import { limits } from "../limits.ts";
 import type { ExitCode } from "./exit-code.ts";
-import { formatCount } from "./format.ts";
 import {
   listCommand,
   type Removal,

@@ -1,10 +1,10 @@
 // First batch of the journal, and the part of a task's history that is lost with earlier batches.
 
 import type { Swarm } from "../client/swarm.ts";
+import { formatCount } from "../count-text.ts";
 import { WaggleError } from "../errors.ts";
 import type { TaskStatus } from "../protocol/schemas.ts";
 import { ask } from "./ask.ts";
-import { formatCount } from "./format.ts";
 import type { VerbContext } from "./verb.ts";
 
 type Accepted = Extract<TaskStatus, { readonly ok: true }>;

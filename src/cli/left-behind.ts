@@ -1,7 +1,7 @@
 // The processes left without a broker after `waggle down`, from the last status.
 
+import { counted } from "../count-text.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
-import { counted } from "./format.ts";
 import { printable } from "./output.ts";
 
 export interface LeftBehind {

@@ -1,7 +1,8 @@
 // Logs of attempts for people: the last lines of each attempt, or one line for an empty log.
 
 import type { AttemptLog } from "../client/attempt-logs.ts";
-import { counted, hanging } from "./format.ts";
+import { counted } from "../count-text.ts";
+import { hanging } from "./format.ts";
 import { type Output, printable, printableText } from "./output.ts";
 
 type View = Pick<Output, "columns" | "colors">;

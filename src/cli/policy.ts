@@ -2,13 +2,13 @@
 
 import { Command, Option } from "commander";
 import type { PolicyPatch } from "../core/settings-patch.ts";
+import { formatCount } from "../count-text.ts";
 import { limits } from "../limits.ts";
 import type { PolicySettings } from "../protocol/settings-schemas.ts";
 import { projectTurnRules, userTurnRules } from "../state/policy.ts";
 import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import type { ExitCode } from "./exit-code.ts";
-import { formatCount } from "./format.ts";
 import {
   addBudgetFlags,
   type BudgetFlags,

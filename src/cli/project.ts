@@ -3,12 +3,12 @@
 
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import type { ProjectPatch } from "../core/settings-patch.ts";
+import { formatCount } from "../count-text.ts";
 import { WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { SettingsResponse } from "../protocol/settings-schemas.ts";
 import { type Range, type ResultsKept, resultsKept } from "../state/settings.ts";
 import type { ExitCode } from "./exit-code.ts";
-import { formatCount } from "./format.ts";
 import {
   addBudgetFlags,
   type BudgetFlags,

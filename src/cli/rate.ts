@@ -2,9 +2,9 @@
 
 import { Argument, Command, Option } from "commander";
 import type { RatePatch } from "../core/settings-patch.ts";
+import { formatCount } from "../count-text.ts";
 import { rateWindows } from "../state/settings.ts";
 import type { ExitCode } from "./exit-code.ts";
-import { formatCount } from "./format.ts";
 import { tokenCount } from "./setting-flags.ts";
 import {
   listCommand,

@@ -1,7 +1,8 @@
 // The report of `waggle journal recover`: as a record, and as text for people.
 
+import { counted, formatCount } from "../count-text.ts";
 import type { Salvage, SalvagedSegment } from "../journal/salvage.ts";
-import { counted, formatCount, formatTime, labelled } from "./format.ts";
+import { formatTime, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 
 export interface RecoveryReport {

@@ -8,6 +8,7 @@ import { Command } from "commander";
 import { copyOf, replayDecisions, requireWhole } from "../audit/decision-replay.ts";
 import { type Gap, verifyJournal } from "../audit/verifying/verify.ts";
 import { systemClock } from "../clock.ts";
+import { formatCount } from "../count-text.ts";
 import type { JournalReader } from "../journal/journal.ts";
 import { limits } from "../limits.ts";
 import { figuresOf, timelineOfCourse } from "../sim/replay/figures.ts";
@@ -17,7 +18,7 @@ import { replayRuleNames } from "../sim/replay/variation.ts";
 import { Slices } from "../slices.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { fileError } from "./file-error.ts";
-import { formatCount, formatTime } from "./format.ts";
+import { formatTime } from "./format.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { openJournal } from "./readable-journal.ts";
 import {

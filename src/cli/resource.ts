@@ -3,13 +3,13 @@
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { whyOnHold } from "../audit/describe.ts";
 import type { ResourcePatch } from "../core/settings-patch.ts";
+import { formatCount } from "../count-text.ts";
 import { WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import type { PolicySettings } from "../protocol/settings-schemas.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import type { ExitCode } from "./exit-code.ts";
-import { formatCount } from "./format.ts";
 import type { Output } from "./output.ts";
 import { requireSome } from "./setting-flags.ts";
 import {

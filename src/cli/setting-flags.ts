@@ -3,6 +3,7 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { BudgetPatch } from "../core/settings-patch.ts";
+import { formatCount } from "../count-text.ts";
 import { limits } from "../limits.ts";
 import { budgetModes } from "../state/settings.ts";
 import { UsageError } from "./usage-error.ts";
@@ -65,7 +66,7 @@ export function plainDuration(ms: number): string {
 }
 
 export const tokenCount = wholeNumber(1, limits.tokensMax);
-const tokensDefault = limits.tokensPerAttemptDefault.toLocaleString("en-US");
+const tokensDefault = formatCount(limits.tokensPerAttemptDefault);
 export const openAttempts = wholeNumber(1, limits.openAttemptsMax);
 
 export function addBudgetFlags(command: Command): Command {

@@ -2,7 +2,7 @@
 // whole. Not here: requests (project.ts and similar verbs).
 
 import type { Setting } from "../client/operations.ts";
-import { formatCount } from "./format.ts";
+import { formatCount } from "../count-text.ts";
 import { printable } from "./output.ts";
 import { plainDuration } from "./setting-flags.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";

@@ -1,8 +1,8 @@
 // Who holds slots of a resource, and who waits for them, with what for: for `waggle resource show` and `waggle status`.
 
 import { duration, slotQueueText } from "../audit/describe.ts";
+import { counted, formatCount } from "../count-text.ts";
 import type { ResourceStatus } from "../protocol/slot-schemas.ts";
-import { counted, formatCount } from "./format.ts";
 import type { Output } from "./output.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";
 

@@ -2,8 +2,9 @@
 
 import { duration, slotQueueText } from "../audit/describe.ts";
 import type { ReplayedGrant } from "../audit/grant-replay.ts";
+import { counted, formatCount } from "../count-text.ts";
 import type { SlotStanding, SlotWaits } from "../protocol/explain-schemas.ts";
-import { counted, formatCount, formatTime, labelled } from "./format.ts";
+import { formatTime, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { slotLeaseName, waitsForText } from "./slot-leases-view.ts";
 import { type Cell, type Column, renderTable } from "./table.ts";

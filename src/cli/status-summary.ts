@@ -4,11 +4,12 @@
 import { duration, targetText, untilProbed, whyOnHold } from "../audit/describe.ts";
 import { isSuspended, isUsedUp, mayHoldTasks, servesKind } from "../audit/health.ts";
 import { presentHolds } from "../audit/present-holds.ts";
+import { counted, formatCount } from "../count-text.ts";
 import { headOf } from "../cut-text.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { meetsNeeds, needsText } from "../state/needs.ts";
-import { brokenAt, counted, formatBytes, formatCount, formatShare, formatTime } from "./format.ts";
+import { brokenAt, formatBytes, formatShare, formatTime } from "./format.ts";
 import { isCalledFull } from "./journal-full.ts";
 import { type Output, printable } from "./output.ts";
 

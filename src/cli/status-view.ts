@@ -3,11 +3,12 @@
 // (status-summary.ts).
 
 import { duration } from "../audit/describe.ts";
+import { formatCount } from "../count-text.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { valuesText } from "../state/needs.ts";
 import { budgetTable, rateTable } from "./budget-view.ts";
-import { formatCount, formatShare } from "./format.ts";
+import { formatShare } from "./format.ts";
 import type { Output } from "./output.ts";
 import { slotLeaseName } from "./slot-leases-view.ts";
 import {

@@ -2,8 +2,9 @@
 // docs/operations.md explains their meaning and the remedies.
 
 import { duration } from "../audit/describe.ts";
+import { formatCount } from "../count-text.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
-import { brokenAt, formatCount, formatShare } from "./format.ts";
+import { brokenAt, formatShare } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 import { type Column, renderTable } from "./table.ts";
 

@@ -3,12 +3,12 @@
 import { Command, Option } from "commander";
 import { duration } from "../audit/describe.ts";
 import type { TaskListOptions } from "../client/task-lists.ts";
+import { counted, formatCount } from "../count-text.ts";
 import { limits } from "../limits.ts";
 import { type ListedTask, type TaskSort, taskSorts } from "../protocol/task-list-schemas.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { askAbout, onlyProject, typedProject } from "./find-project.ts";
-import { counted, formatCount } from "./format.ts";
 import type { Output } from "./output.ts";
 import { type Column, renderTable } from "./table.ts";
 import { addFilterFlags, type FilterFlags, filterOf } from "./task-filter.ts";

@@ -3,13 +3,13 @@
 
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
+import { counted } from "../count-text.ts";
 import { limits } from "../limits.ts";
 import { faultKinds, profiles } from "../sim/fault/fault.ts";
 import { planOf, type SeedReport, type SeedRequest } from "../sim/fault/run-seed.ts";
 import { runSeeds } from "../sim/fault/seed-threads.ts";
 import { shrink } from "../sim/fault/shrink.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
-import { counted } from "./format.ts";
 import { showProgress } from "./progress-bar.ts";
 import { seedRange } from "./simulate/request.ts";
 import { codeVersion } from "./torture/code-version.ts";

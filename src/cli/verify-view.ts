@@ -3,7 +3,8 @@
 import { describe, givenUpText } from "../audit/describe.ts";
 import { keyName } from "../audit/signed-head.ts";
 import type { Fault, Gap, Verification } from "../audit/verifying/verify.ts";
-import { counted, formatCount, formatTime, labelled } from "./format.ts";
+import { counted, formatCount } from "../count-text.ts";
+import { formatTime, labelled } from "./format.ts";
 import { type Output, printable } from "./output.ts";
 
 const EVENTS_SHOWN = 5;

@@ -17,10 +17,10 @@ import {
 } from "../audit/signed-head.ts";
 import { type Verification, verifyJournal } from "../audit/verifying/verify.ts";
 import { systemClock } from "../clock.ts";
+import { formatCount } from "../count-text.ts";
 import { messageOf } from "../errors.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { fileError } from "./file-error.ts";
-import { formatCount } from "./format.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { openJournal } from "./readable-journal.ts";
 import { UsageError } from "./usage-error.ts";

@@ -2,7 +2,7 @@
 // the command to check.
 
 import { WaitTimedOutError } from "../client/task-errors.ts";
-import { counted } from "./format.ts";
+import { counted } from "../count-text.ts";
 import { printable } from "./output.ts";
 import type { GlobalFlags, VerbContext } from "./verb.ts";
 

@@ -1,12 +1,12 @@
 // Changes that the page asks for, each with the command line that does the same. The swarm decides: the dashboard only
 // checks what was asked, counts what a filter matches before and after the user confirmed, and passes it on.
 
-import { counted } from "../audit/describe.ts";
 import type { BulkResult } from "../client/bulk.ts";
 import { cancellableStates } from "../client/cancels.ts";
 import { retryableStates } from "../client/retries.ts";
 import type { Swarm } from "../client/swarm.ts";
 import type { TaskFilterOptions, TaskStateName } from "../client/task-lists.ts";
+import { counted } from "../count-text.ts";
 import { defined } from "../defined.ts";
 import { InvalidMessageError, WaggleError } from "../errors.ts";
 import { limits } from "../limits.ts";

@@ -3,6 +3,7 @@
 import { assert, unreachable } from "../assert.ts";
 import { duration } from "../audit/describe.ts";
 import type { BudgetRefusal, QueueRefusal, Reply } from "../core/command.ts";
+import { formatCount } from "../count-text.ts";
 import type { WaggleErrorCode } from "../errors.ts";
 import { NO_GROUP } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -145,7 +146,7 @@ function notAdmitted(
       return codedError(
         "WAGGLE_OVER_BUDGET",
         `tokens: the estimate is ${estimateText(reply)}, and the ${budgetOwners[reply.reason]}'s budget holds ` +
-          `${count(reply.tokensMax)} in a window: the task could never run. Give a lower estimate if it needs less, ` +
+          `${formatCount(reply.tokensMax)} in a window: the task could never run. Give a lower estimate if it needs less, ` +
           "split the task, or raise the budget",
         { field: "tokens" },
       );
@@ -169,8 +170,8 @@ export function budgetExceeded(refusal: BudgetRefusal, what = "this task"): Code
   const command = isOwn ? `waggle project set ${project} --budget N` : "waggle policy set --budget N";
   return codedError(
     "WAGGLE_BUDGET_EXCEEDED",
-    `${whose} is used up: of ${count(budget.tokens)} tokens in ${duration(budget.windowMs)}, ${count(spent)} are spent and ` +
-      `${count(reserved)} reserved by running attempts and held slots, and the estimate of ${what} is ${estimateText(refusal)}. ${opens}; ` +
+    `${whose} is used up: of ${formatCount(budget.tokens)} tokens in ${duration(budget.windowMs)}, ${formatCount(spent)} are spent and ` +
+      `${formatCount(reserved)} reserved by running attempts and held slots, and the estimate of ${what} is ${estimateText(refusal)}. ${opens}; ` +
       `\`${command}\` raises it`,
     {
       retryAfterMs,
@@ -194,7 +195,7 @@ function estimateText({ tokens, source }: Pick<BudgetRefusal, "tokens" | "source
     learnt: ", the mean of its kind so far, as the task gives none (`tokens`)",
     default: ", the default of a task that gives none (`tokens`)",
   };
-  return `${count(tokens)} tokens${sources[source]}`;
+  return `${formatCount(tokens)} tokens${sources[source]}`;
 }
 
 export function cancelAnswer(reply: Reply): CancelAnswer {
@@ -425,7 +426,7 @@ export function backpressure(
   retryAfterMs: number,
 ): CodedError {
   const sentences: Readonly<Record<typeof reason, string>> = {
-    "inbox-full": `the coordinator has ${count(limits.inboxDepthMax)} messages waiting, the maximum: try again later`,
+    "inbox-full": `the coordinator has ${formatCount(limits.inboxDepthMax)} messages waiting, the maximum: try again later`,
     "journal-full":
       "the journal is short of room and accepts no new task: try again later; an operator can add room (`waggle status` " +
       "shows the room)",
@@ -433,7 +434,7 @@ export function backpressure(
       "the agent sends more messages of this sort per second than a leader takes: send waiting items in one message, and try again later",
     "too-many-lists": `${limits.taskScansMax} lists of tasks are being made, the maximum: try again later`,
     "too-many-retries": `${limits.retriesWaitingMax} requests to retry tasks wait, the maximum: try again later`,
-    "too-many-waiting": `clients await ${count(limits.awaitedTasksMax)} tasks, the maximum: try again later`,
+    "too-many-waiting": `clients await ${formatCount(limits.awaitedTasksMax)} tasks, the maximum: try again later`,
   };
   return codedError("WAGGLE_BACKPRESSURE", sentences[reason], { retryAfterMs });
 }
@@ -443,31 +444,27 @@ function fullText({ reason, project, user, has, max }: QueueRefusal): string {
   const what = "waiting (queued, not due yet, or to be tried again)";
   switch (reason) {
     case "swarm-queue-full":
-      return `the swarm has ${count(has)} tasks ${what}, and may have ${count(max)}: try again when some have started`;
+      return `the swarm has ${formatCount(has)} tasks ${what}, and may have ${formatCount(max)}: try again when some have started`;
     case "project-queue-full": {
       const raise = `\`waggle project set ${project} --queue-max N\``;
       const more = max < limits.queuedTasksPerProjectMax ? `, or allow more with ${raise}` : "";
-      return `project ${project} has ${count(has)} tasks ${what}, and may have ${count(max)}: try again when some have started${more}`;
+      return `project ${project} has ${formatCount(has)} tasks ${what}, and may have ${formatCount(max)}: try again when some have started${more}`;
     }
     case "user-queue-full":
       return (
-        `user ${user} of project ${project} has ${count(has)} tasks ${what}, more than the mean of the project's other ` +
+        `user ${user} of project ${project} has ${formatCount(has)} tasks ${what}, more than the mean of the project's other ` +
         "users that wait. More than half of the project's queue is full, and such a user adds no more: " +
-        `it may have ${count(max)} now. Try again when some have started`
+        `it may have ${formatCount(max)} now. Try again when some have started`
       );
     case "too-many-users":
-      return `project ${project} has ${count(has)} users with live tasks, the maximum: try again when all tasks of one user have ended`;
+      return `project ${project} has ${formatCount(has)} users with live tasks, the maximum: try again when all tasks of one user have ended`;
     case "too-many-needs":
-      return `live tasks need ${count(has)} different sets of labels, at most ${count(max)} may: try again when all tasks of a set have ended, or use fewer different sets`;
+      return `live tasks need ${formatCount(has)} different sets of labels, at most ${formatCount(max)} may: try again when all tasks of a set have ended, or use fewer different sets`;
     case "too-many-projects":
-      return `${count(has)} projects have tasks or settings, the maximum, and ${project} has none: try again when the tasks of one project have ended`;
+      return `${formatCount(has)} projects have tasks or settings, the maximum, and ${project} has none: try again when the tasks of one project have ended`;
     default:
       return unreachable(reason);
   }
-}
-
-export function count(of: number): string {
-  return of.toLocaleString("en-US");
 }
 
 /** A suggestion for an unknown name, for the end of a sentence. */

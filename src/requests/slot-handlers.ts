@@ -1,8 +1,8 @@
 // Handlers of `agent.<g>.<a>.acquire`, `.touch` and `.release`: from a message to a command, and from a reply to an
 // answer. Not here: decisions (core/decide-slot.ts), and pushes (outbox.ts).
 
-import { counted } from "../audit/describe.ts";
 import type { Command, CommandOf, Reply, ReportedSlotRefusal } from "../core/command.ts";
+import { counted, formatCount } from "../count-text.ts";
 import { headOf } from "../cut-text.ts";
 import type { AgentId, Incarnation } from "../ids.ts";
 import { limits } from "../limits.ts";
@@ -22,7 +22,6 @@ import {
   budgetExceeded,
   budgetOwners,
   codedError,
-  count,
   suggestion,
   unexpected,
   unknownProject,
@@ -166,15 +165,15 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
     case "over-budget":
       return codedError(
         "WAGGLE_OVER_BUDGET",
-        `tokens: ${count(reply.tokens)} tokens are asked for, and the ${budgetOwners[reply.reason]}'s budget holds ` +
-          `${count(reply.tokensMax)} in a window: the slot could never be granted. Ask for fewer, or raise the budget`,
+        `tokens: ${formatCount(reply.tokens)} tokens are asked for, and the ${budgetOwners[reply.reason]}'s budget holds ` +
+          `${formatCount(reply.tokensMax)} in a window: the slot could never be granted. Ask for fewer, or raise the budget`,
         { field: "tokens" },
       );
     case "over-rate":
       return codedError(
         "WAGGLE_OVER_BUDGET",
-        `tokens: ${count(reply.tokens)} tokens are asked for, and the rate of type ${reply.agentType} permits ` +
-          `${count(reply.tokensMax)} ${reply.window.replace("_", " ")}: the slot could never be granted. Ask for fewer, or raise ` +
+        `tokens: ${formatCount(reply.tokens)} tokens are asked for, and the rate of type ${reply.agentType} permits ` +
+          `${formatCount(reply.tokensMax)} ${reply.window.replace("_", " ")}: the slot could never be granted. Ask for fewer, or raise ` +
           `the rate with \`waggle rate set ${reply.agentType} --window ${reply.window} --tokens N\``,
         { field: "tokens" },
       );
@@ -183,7 +182,7 @@ function slotLeaseAnswer(reply: Reply): { ok: true; state: "granted" | "waiting"
     case "table-full":
       return codedError(
         "WAGGLE_BACKPRESSURE",
-        `${reply.name} would be new, and there are ${count(reply.max)} ${reply.of}, the maximum: ` +
+        `${reply.name} would be new, and there are ${formatCount(reply.max)} ${reply.of}, the maximum: ` +
           (reply.of === "resources"
             ? "remove some with `waggle resource remove`"
             : "name an existing set, or try again when some sets have no work"),

@@ -5,6 +5,7 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../../clock.ts";
+import { formatCount } from "../../count-text.ts";
 import { BackpressureError } from "../../errors.ts";
 import type { LogReader } from "../../journal/log-reader.ts";
 import { OpenReadings, type ReadBatch } from "../../journal/open-readings.ts";
@@ -122,7 +123,7 @@ class ReadSlots {
     if (this.#running >= atOnce()) {
       if (this.#waiting.length >= waitingMax)
         throw new BackpressureError(
-          `${waitingMax.toLocaleString("en-US")} reads of the journal wait, the maximum: try again later`,
+          `${formatCount(waitingMax)} reads of the journal wait, the maximum: try again later`,
           limits.retryAfterMs,
         );
       await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -1,8 +1,9 @@
 // The running demo: a table of the agents that is redrawn on a terminal, otherwise a line every few seconds. Goes to
 // stderr, because the view is no data. All figures come from the journal.
 
+import { formatCount } from "../../count-text.ts";
 import { limits } from "../../limits.ts";
-import { formatCount, formatShare } from "../format.ts";
+import { formatShare } from "../format.ts";
 import type { Output } from "../output.ts";
 import { demoAgents } from "./scenario.ts";
 import type { DemoTally } from "./tally.ts";

@@ -3,7 +3,8 @@
 
 import { unreachable } from "../../assert.ts";
 import { duration } from "../../audit/describe.ts";
-import { brokenAt, counted, formatCount, formatShare } from "../format.ts";
+import { counted, formatCount } from "../../count-text.ts";
+import { brokenAt, formatShare } from "../format.ts";
 import type { Output } from "../output.ts";
 import { type Cell, type Column, renderTable } from "../table.ts";
 import { demoAgents, troubledAgent, type Untroubled } from "./scenario.ts";

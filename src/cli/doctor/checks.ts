@@ -11,6 +11,7 @@ import { isRecentEnough, NATS_SERVER_VERSION_MIN } from "../../broker/nats-binar
 import { SwarmClient } from "../../client/swarm.ts";
 import { systemClock, systemRandom } from "../../clock.ts";
 import { wantedRoom } from "../../coordinator/compacting/kept-room.ts";
+import { counted, formatCount } from "../../count-text.ts";
 import { NoLeaderError, WaggleError } from "../../errors.ts";
 import { swarmId } from "../../ids.ts";
 import type { Journal, JournalUsage } from "../../journal/journal.ts";
@@ -22,7 +23,7 @@ import { subjectsOf } from "../../protocol/subjects.ts";
 import { connectNats, type NatsOptions, type NatsTransport } from "../../transport/nats.ts";
 import { connectionOf } from "../connection.ts";
 import { exitCodeOf, exitCodes } from "../exit-code.ts";
-import { counted, formatBytes, formatCount } from "../format.ts";
+import { formatBytes } from "../format.ts";
 import type { VerbContext } from "../verb.ts";
 import type { Check } from "./check.ts";
 import { checkJournalFolder } from "./journal.ts";

@@ -1,12 +1,12 @@
 // Whether the journal in files can be read to its end, for `waggle doctor`.
 
 import { systemClock } from "../../clock.ts";
+import { counted, formatCount } from "../../count-text.ts";
 import { JournalDamagedError, WaggleError } from "../../errors.ts";
 import { openFileJournalReader } from "../../journal/file/reader.ts";
 import type { JournalReader } from "../../journal/journal.ts";
 import { type Salvage, salvage } from "../../journal/salvage.ts";
 import { exitCodeOf, exitCodes } from "../exit-code.ts";
-import { counted, formatCount } from "../format.ts";
 import type { Check } from "./check.ts";
 import { damageAdvice } from "./log.ts";
 

@@ -3,6 +3,7 @@
 // Not here: the streams of the segments (stream.ts), reading a whole journal in files (journal.ts).
 
 import { systemClock } from "../../clock.ts";
+import { counted, formatCount } from "../../count-text.ts";
 import { JournalDamagedError } from "../../errors.ts";
 import type { JournalReader } from "../../journal/journal.ts";
 import { noSegmentError } from "../../journal/journal-errors.ts";
@@ -10,7 +11,6 @@ import { findLive, pathTo } from "../../journal/live.ts";
 import { restore } from "../../journal/log.ts";
 import type { LiveSegment } from "../../journal/replay.ts";
 import { exitCodes } from "../exit-code.ts";
-import { counted, formatCount } from "../format.ts";
 import type { Check } from "./check.ts";
 
 const name = "log";

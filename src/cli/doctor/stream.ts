@@ -2,12 +2,13 @@
 // (journal/stream/opening.ts does). Not here: whether the log can be read (log.ts).
 
 import { duration } from "../../audit/describe.ts";
+import { counted } from "../../count-text.ts";
 import type { JournalUsage } from "../../journal/journal.ts";
 import type { StreamCluster } from "../../journal/stream/api.ts";
 import type { FoundSegment, JournalInspection } from "../../journal/stream/opening.ts";
 import { limits } from "../../limits.ts";
 import { exitCodeOf, exitCodes } from "../exit-code.ts";
-import { counted, formatBytes, formatShare } from "../format.ts";
+import { formatBytes, formatShare } from "../format.ts";
 import { isCalledFull } from "../journal-full.ts";
 import type { Check } from "./check.ts";
 

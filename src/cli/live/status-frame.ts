@@ -1,8 +1,9 @@
 // A frame of the live view: summary, tabs, the shown table, and a line of keys at the bottom. Pure: lines of the
 // terminal's size from the model and the newest answer.
 
+import { formatCount } from "../../count-text.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
-import { brokenAt, formatCount } from "../format.ts";
+import { brokenAt } from "../format.ts";
 import { type Output, printable } from "../output.ts";
 import { statusSummary } from "../status-summary.ts";
 import { renderTable, textWidth } from "../table.ts";

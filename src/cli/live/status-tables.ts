@@ -3,8 +3,9 @@
 // status-frame.ts).
 
 import { duration } from "../../audit/describe.ts";
+import { formatCount } from "../../count-text.ts";
 import type { StatusResponse } from "../../protocol/schemas.ts";
-import { formatCount, formatShare } from "../format.ts";
+import { formatShare } from "../format.ts";
 import {
   inTrouble,
   longestWaitingUserFirst,

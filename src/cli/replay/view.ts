@@ -4,8 +4,9 @@
 import type { DecisionDifference, DecisionReplay } from "../../audit/decision-replay.ts";
 import { describe, duration } from "../../audit/describe.ts";
 import type { Gap } from "../../audit/verifying/verify.ts";
+import { counted, formatCount } from "../../count-text.ts";
 import type { CourseFigures, GroupFigures } from "../../sim/replay/figures.ts";
-import { counted, formatCount, formatTime, labelled } from "../format.ts";
+import { formatTime, labelled } from "../format.ts";
 import { type Output, printable } from "../output.ts";
 import { type Column, renderTable } from "../table.ts";
 import { gapText } from "../verify-view.ts";

@@ -1,7 +1,8 @@
 // The panels of a picture, as Vega groups. Each has its own rows and axes; colours and legend are the picture's.
 
 import type { Axis, BandScale, Data, GroupMark, LinearScale, LogScale, Mark } from "vega";
-import { brokenAt, formatCount } from "../format.ts";
+import { formatCount } from "../../count-text.ts";
+import { brokenAt } from "../format.ts";
 import type { Series } from "./series.ts";
 
 const WIDTH = 320;

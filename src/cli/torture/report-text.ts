@@ -2,11 +2,11 @@
 // and the summary of the run.
 
 import { duration } from "../../audit/describe.ts";
+import { counted, formatCount } from "../../count-text.ts";
 import { type Fault, faultText } from "../../sim/fault/fault.ts";
 import { type Occurrence, occurrenceNames, reachableWithout } from "../../sim/fault/occurrences.ts";
 import type { SeedReport } from "../../sim/fault/run-seed.ts";
 import type { Operation } from "../../sim/fault/workload.ts";
-import { counted, formatCount } from "../format.ts";
 import type { Output } from "../output.ts";
 import { operationText } from "./operation-text.ts";
 import type { SeedTerms } from "./request.ts";
