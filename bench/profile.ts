@@ -84,7 +84,7 @@ interface ProfileContext {
 }
 
 async function profile(
-  { order, what, keep }: ProfileFlags,
+  { order, what, agents, keep }: ProfileFlags,
   { children, folder, checkout }: ProfileContext,
 ): Promise<Profiled> {
   const systems = new Systems({ children, folder, natsServer: newestNatsServer(), checkout });
@@ -96,6 +96,7 @@ async function profile(
     ];
     const preload = new URL("./harness/profile-threads.mjs", import.meta.url).href;
     const system = await systems.start(systemKinds.waggle, "waggle", {
+      settings: { agents: agents / 2, maxConcurrent: Math.ceil(1024 / agents) },
       nodeOptions: {
         coordinator: options("coordinator"),
         worker: [...options("workers"), "--import", preload],

@@ -8,6 +8,8 @@ export interface ProfileFlags {
   readonly order: Order;
   /** Of the order, for the budget. */
   readonly what: string;
+  /** In two processes. */
+  readonly agents: number;
   readonly lines: number;
   readonly report: boolean;
   readonly keep?: string;
@@ -22,6 +24,7 @@ a budget by role and part.
   --c <number>         tasks in flight. Default 1024
   --rate <number>      tasks per second instead, whatever comes back
   --burst <number>     tasks at once instead
+  --agents <number>    agents, an even number, in two processes. Default 2
   --seconds <number>   length of the window. Default 8
   --top <number>       lines of each list. Default 25
   --before <folder>    another checkout of Waggle, built: measured first, as the column "before" of the budget
@@ -33,6 +36,7 @@ a budget by role and part.
 Examples:
   $ npm run bench:profile
   $ npm run bench:profile -- --c 1
+  $ npm run bench:profile -- --agents 500
   $ npm run bench:profile -- --rate 2000 --keep profiles
   $ npm run bench:profile -- --before ../waggle-before --report`;
 
@@ -45,6 +49,7 @@ export function readProfileFlags(argv: readonly string[]): Read<ProfileFlags> {
         c: { type: "string" },
         rate: { type: "string" },
         burst: { type: "string" },
+        agents: { type: "string", default: "2" },
         seconds: { type: "string", default: "8" },
         top: { type: "string", default: "25" },
         before: { type: "string" },
@@ -54,15 +59,19 @@ export function readProfileFlags(argv: readonly string[]): Read<ProfileFlags> {
       },
     });
     if (values.help) return "help";
-    const { c, rate, burst, seconds, top, before, keep, report } = values;
-    const numbers = { c, rate, burst, seconds, top };
+    const { c, rate, burst, agents, seconds, top, before, keep, report } = values;
+    const numbers = { c, rate, burst, agents, seconds, top };
     for (const [name, text] of Object.entries(numbers))
       if (text !== undefined && !/^[1-9]\d{0,6}$/.test(text))
         return { refused: `--${name} is a number from 1 to 9999999, not '${text}'` };
     if ([c, rate, burst].filter((text) => text !== undefined).length > 1)
       return { refused: "--c, --rate and --burst exclude each other" };
+    if (Number(agents) % 2 !== 0) return { refused: `--agents is an even number, not '${agents}'` };
+    const { order, what } = orderOf({ c: c ?? "1024", rate, burst, ms: Number(seconds) * 1000 });
     return {
-      ...orderOf({ c: c ?? "1024", rate, burst, ms: Number(seconds) * 1000 }),
+      order,
+      what: agents === "2" ? what : `${what}, ${agents} agents`,
+      agents: Number(agents),
       lines: Number(top),
       report,
       ...(keep === undefined ? {} : { keep }),

@@ -9,6 +9,7 @@ describe("the flags of the profile", () => {
     expect(readProfileFlags([])).toEqual({
       order: { op: "closed", concurrency: 1024, ms: 8_000 },
       what: "1,024 tasks in flight",
+      agents: 2,
       lines: 25,
       report: false,
     });
@@ -26,9 +27,17 @@ describe("the flags of the profile", () => {
     expect(readProfileFlags(argv)).toMatchObject({ order, what });
   });
 
+  it("name the agents of a larger swarm", () => {
+    expect(readProfileFlags(["--agents", "500"])).toMatchObject({
+      agents: 500,
+      what: "1,024 tasks in flight, 500 agents",
+    });
+  });
+
   it.each([
     [["--c", "many"], "--c is a number from 1 to 9999999, not 'many'"],
     [["--seconds", "0"], "--seconds is a number"],
+    [["--agents", "3"], "--agents is an even number, not '3'"],
     [["--c", "1", "--rate", "5"], "--c, --rate and --burst exclude each other"],
     [["--beside", "x"], "Unknown option '--beside'"],
   ])("%j are refused in a sentence", (argv, sentence) => {
