@@ -187,7 +187,7 @@ export class Asker {
         return { kind: "refused", refusal: forbidden(outcome) };
       case "answered": {
         const answer = readAnswer(outcome.data, question);
-        if (answer.kind === "answered" && question.kind === "command")
+        if (answer.kind === "answered" && !isOfStandby(answer.value))
           horizon.noteAnswer(answer.value, knownWhenAsked);
         return answer;
       }
@@ -249,6 +249,11 @@ function backpressureOf(refusal: CodedError): BackpressureError {
   const error = errorFrom(refusal);
   if (error instanceof BackpressureError) return error;
   throw error;
+}
+
+/** A standby's answer may be older than what the client knows, and proves no loss. */
+function isOfStandby(answer: unknown): boolean {
+  return typeof answer === "object" && answer !== null && "stale" in answer && answer.stale === true;
 }
 
 function readAnswer<Schema extends z.ZodType>(

@@ -7,9 +7,8 @@
 // term. From then on only answers count, until an answer has a later term. A deposed leader gives no definite answers
 // for so long (docs/adr/0012-a-journal-that-loses-records.md).
 // A later term may have grown past the known point before its first answer arrives. Then only the starts of terms show
-// a loss: a point of an earlier term is lost if a later term starts at or before the point's batch. A point of the same
-// term is lost if the term has another hash. The leader's state names the starts of recent terms
-// (`limits.rememberedTerms`).
+// a loss: a point of an earlier term is lost if a later term starts at or before the point's batch. A point is also lost
+// if its term has another hash. The leader's state names the starts of recent terms (`limits.rememberedTerms`).
 
 import type { Clock } from "../clock.ts";
 import { GracePeriod } from "../grace-period.ts";
@@ -83,8 +82,10 @@ export class Horizon {
     const [points, before] = [this.#unproven, this.#start];
     this.#unproven = [];
     this.#start = start;
-    const isOtherTerm = before?.term === start.term && before.opened !== start.opened;
-    const loss = isOtherTerm ? new LossError(this.#known, start) : firstLost(points, starts);
+    const again = starts.find(({ term }) => term === before?.term);
+    const isOtherTerm = again !== undefined && again.opened !== before?.opened;
+    const pointOf = ({ term }: TermStart) => points.find((point) => point.term === term) ?? this.#known;
+    const loss = isOtherTerm ? new LossError(pointOf(again), again) : firstLost(points, starts);
     if (loss !== undefined) this.#lossListeners.notify(loss);
   }
 

@@ -364,9 +364,26 @@ describe("loss", () => {
   });
 
   it.each([
-    ["a later term began before the known batch", { term: 2, idx: 3, opened: "second" }],
-    ["a term of the same number began again", { term: 1, idx: 1, opened: "other" }],
-  ])("is reported when an announcement shows it: %s", async (_, start) => {
+    ["a leader's", {}, 1],
+    ["a standby's", { stale: true }, 0],
+  ])("of what %s answer to a query showed is reported: %#", async (_, mark, count) => {
+    const { swarm, leader } = await aClient();
+    leader.start();
+    const losses: LossError[] = [];
+    swarm.losses$.subscribe((loss) => losses.push(loss));
+    await swarm.submit({ ...aTask(), id: "t1" });
+    const page = { term: 1, idx: 70, at: 0, ...mark, tasks: [], total: 0, more: 0 };
+    leader.script = ({ verb }) => (verb === "query.tasks" ? page : undefined);
+    for await (const task of swarm.tasks()) throw new Error(`no task is listed, not ${task.id}`);
+    await swarm.submit(aTask());
+    expect(losses).toHaveLength(count);
+  });
+
+  it.each([
+    ["a later term began before the known batch", { term: 2, idx: 3, opened: "second" }, "first"],
+    ["a term of the same number began again", { term: 1, idx: 1, opened: "other" }, "other"],
+    ["the known term began otherwise", { term: 2, idx: 50, opened: "second" }, "other"],
+  ])("is reported when an announcement shows it: %s", async (_, start, opened) => {
     const { swarm, leader } = await aClient();
     leader.start();
     const losses: LossError[] = [];
@@ -381,9 +398,11 @@ describe("loss", () => {
     await swarm.submit(aTask());
     await settled();
     expect(losses).toEqual([]);
-    leader.heartbeat({ termStarts: start.term === 1 ? [start] : [first, start] });
+    const again = { ...first, opened };
+    leader.heartbeat({ termStarts: start.term === 1 ? [again] : [again, start] });
     await settled();
-    expect(losses).toMatchObject([{ known: start.term === 1 ? { term: 1 } : known, found: start }]);
+    const found = opened === "first" ? start : again;
+    expect(losses).toMatchObject([{ known: start.term === 1 ? { term: 1 } : known, found }]);
     leader.heartbeat({ termStarts: [start] });
     await settled();
     expect(losses).toHaveLength(1);
