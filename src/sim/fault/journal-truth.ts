@@ -16,6 +16,7 @@ import { isSameTail } from "../../journal/log.ts";
 import { type Batch, type ChainTail, decodeRecord, hashOf } from "../../journal/records.ts";
 import { type LiveSegment, Replay } from "../../journal/replay.ts";
 import { limits } from "../../limits.ts";
+import type { JournalPoint } from "../../protocol/journal-point.ts";
 import type { Event, EventOf, EventType, TrimReason } from "../../state/event.ts";
 import { capacityOf, type SwarmState } from "../../state/state.ts";
 import type { Observation } from "../history/observation.ts";
@@ -137,6 +138,15 @@ export class JournalTruth {
       next = batch.prev;
     }
     return log;
+  }
+
+  /** Points of the decided batches that a log lacks. */
+  pointsBeside(log: readonly DecidedBatch[]): readonly JournalPoint[] {
+    const inLog = new Set(log);
+    return [...this.#noted.values()].flatMap((decided) => {
+      const batch = inLog.has(decided) ? undefined : decodeRecord(decided.bytes);
+      return batch?.kind === "batch" ? [{ term: batch.term, idx: batch.idx }] : [];
+    });
   }
 
   /** Number of the last batches read after an instant, virtual ms. */

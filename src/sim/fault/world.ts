@@ -226,7 +226,13 @@ export class World {
         "outside never-silent",
         "the leader's log holds a batch that no leader decided",
       );
-    for (const { promise, checker, sentence } of checkLosses({ observations, journal, isReported }))
+    const elsewhere = this.truth.pointsBeside(journal);
+    for (const { promise, checker, sentence } of checkLosses({
+      observations,
+      journal,
+      elsewhere,
+      isReported,
+    }))
       this.habitat.found(`outside ${promise} ${checker}`, sentence);
   }
 

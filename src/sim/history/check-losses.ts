@@ -2,6 +2,7 @@
 // answer contradicts a longer journal. An answer from a batch of the final log gets every check. For an answer from a
 // lost batch only the report counts. Pure, as check-history.ts.
 
+import type { JournalPoint } from "../../protocol/journal-point.ts";
 import { checkHistory } from "./check-history.ts";
 import { CommittedLog, type LogRecord } from "./committed-log.ts";
 import type { Observation } from "./observation.ts";
@@ -11,11 +12,13 @@ export interface LossHistory {
   readonly observations: readonly Observation[];
   /** The final log from its first batch on, with the time of each decision by the clock of the observations. */
   readonly journal: readonly (LogRecord & { readonly decidedMs: number })[];
+  /** Points of batches that a leader decided in another log, as after the loss of all segments. */
+  readonly elsewhere: readonly JournalPoint[];
   /** Whether a coordinator, a client or an agent reported a loss. */
   readonly isReported: boolean;
 }
 
-export function checkLosses({ observations, journal, isReported }: LossHistory): Violation[] {
+export function checkLosses({ observations, journal, elsewhere, isReported }: LossHistory): Violation[] {
   const log = new CommittedLog(journal);
   /** A new journal repeats terms and indexes: an answer from before the new journal speaks of an older batch. */
   const isOfLostBatch = (observed: Observation): boolean => {
@@ -24,7 +27,10 @@ export function checkLosses({ observations, journal, isReported }: LossHistory):
     const { decidedMs = Number.POSITIVE_INFINITY } = journal[idx - 1] ?? {};
     return idx > 0 && (log.at(idx)?.term !== term || decidedMs > (observed.heardMs ?? decidedMs));
   };
-  const pointsOfLostBatches = new Set(observations.filter(isOfLostBatch).map(pointOf));
+  const pointsOfLostBatches = new Set([
+    ...observations.filter(isOfLostBatch).map(pointOf),
+    ...elsewhere.map(pointText),
+  ]);
   /** Two logs may have shared the answer's point, or the answer names no point: the log that was meant is unknown. */
   const isOfUnknownLog = (observed: Observation): boolean =>
     pointsOfLostBatches.has(pointOf(observed)) || ("answer" in observed && observed.at === undefined);
@@ -55,7 +61,11 @@ export function checkLosses({ observations, journal, isReported }: LossHistory):
 /** Of an observation that names no batch: undefined. */
 function pointOf(observed: Observation): string | undefined {
   if (observed.kind === "assigned" || observed.at === undefined) return undefined;
-  return `${observed.at.term}/${observed.at.idx}`;
+  return pointText(observed.at);
+}
+
+function pointText({ term, idx }: JournalPoint): string {
+  return `${term}/${idx}`;
 }
 
 /**

@@ -18,7 +18,7 @@ function found(
 ) {
   const journal = recorded.journal.slice(0, kept).map((record) => ({ ...record, decidedMs: 0 }));
   const observations = changed(recorded.observations);
-  return checkLosses({ observations, journal, isReported }).map(({ checker }) => checker);
+  return checkLosses({ observations, journal, elsewhere: [], isReported }).map(({ checker }) => checker);
 }
 
 describe("a history outside the fault model", () => {
@@ -35,9 +35,9 @@ describe("a history outside the fault model", () => {
   it("comes from an older journal if the batch of an answer was decided after the answer", () => {
     const journal = recorded.journal.map((record) => ({ ...record, decidedMs: Number.MAX_SAFE_INTEGER }));
     const { observations } = recorded;
-    expect(checkLosses({ observations, journal, isReported: false }).map(({ checker }) => checker)).toContain(
-      "never-silent",
-    );
+    expect(
+      checkLosses({ observations, journal, elsewhere: [], isReported: false }).map(({ checker }) => checker),
+    ).toContain("never-silent");
   });
 
   it("may answer a result as stale if the attempt was in a lost batch", () => {
@@ -80,8 +80,26 @@ describe("a history outside the fault model", () => {
     const late = { ...early, heardMs: Number.MAX_SAFE_INTEGER } as Observation;
     const journal = recorded.journal.map((record) => ({ ...record, decidedMs: 1 }));
     const check = (...more: Observation[]) =>
-      checkLosses({ observations: [...recorded.observations, ...more], journal, isReported: true });
+      checkLosses({
+        observations: [...recorded.observations, ...more],
+        journal,
+        elsewhere: [],
+        isReported: true,
+      });
     expect(check(late)).not.toEqual([]);
     expect(check(early, late)).toEqual([]);
+  });
+
+  it("does not judge an answer from a point that two logs had", () => {
+    const journal = recorded.journal.map((record) => ({ ...record, decidedMs: 0 }));
+    const query = recorded.observations.findLast((observed) => observed.kind === "query");
+    if (query?.kind !== "query") throw new Error("the history has no query");
+    const first = { term: 1, idx: 1 };
+    const old = { ...query, sentMs: Number.MAX_SAFE_INTEGER, heardMs: Number.MAX_SAFE_INTEGER, at: first };
+    const observations = [...recorded.observations, old as Observation];
+    const check = (elsewhere: readonly (typeof first)[]) =>
+      checkLosses({ observations, journal, elsewhere, isReported: true }).map(({ checker }) => checker);
+    expect(check([])).toContain("freshness");
+    expect(check([first])).toEqual([]);
   });
 });
