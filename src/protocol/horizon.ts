@@ -7,8 +7,8 @@
 // term. From then on only answers count, until an answer has a later term. A deposed leader gives no definite answers
 // for so long (docs/adr/0012-a-journal-that-loses-records.md).
 // A later term may have grown past the known point before its first answer arrives. Then only the starts of terms show
-// a loss: a point of an earlier term is lost if a later term starts at or before the point's batch. A point is also lost
-// if its term has another hash. The leader's state names the starts of recent terms (`limits.rememberedTerms`).
+// a loss: a point of an earlier term is lost if a later term starts at or before the point's batch. A point is lost,
+// too, if its term has another hash. The leader's state names the starts of recent terms (`limits.rememberedTerms`).
 
 import type { Clock } from "../clock.ts";
 import { GracePeriod } from "../grace-period.ts";
