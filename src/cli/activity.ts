@@ -2,12 +2,18 @@
 // submitted and ended tasks. Read from the live audit stream. Events of single tasks are left out: a swarm may have
 // thousands per second, and `waggle events` prints them.
 
+import type { z } from "zod";
 import { describe } from "../audit/describe.ts";
 import { formatCount } from "../count-text.ts";
 import { NO_PROJECT, swarmId } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { decode, encode } from "../protocol/codec.ts";
-import { eventPushSchema, type StatusResponse, statusResponseSchema } from "../protocol/schemas.ts";
+import {
+  eventPushSchema,
+  type StatusResponse,
+  type statusQuerySchema,
+  statusResponseSchema,
+} from "../protocol/schemas.ts";
 import { subjectsOf } from "../protocol/subjects.ts";
 import type { Event } from "../state/event.ts";
 import type { Message } from "../transport/transport.ts";
@@ -34,7 +40,7 @@ export function reportActivity(
 
   let before = "";
   const countTasks = async () => {
-    const asked = await transport.request(subjects.query(NO_PROJECT, "status"), encode({ v: 1 }), {
+    const asked = await transport.request(subjects.query(NO_PROJECT, "status"), encode(countsOnly), {
       timeoutMs: limits.requestTimeoutMs,
     });
     const status = asked.kind === "answered" ? decode(asked.data, statusResponseSchema) : undefined;
@@ -49,6 +55,9 @@ export function reportActivity(
     for (const subscription of subscriptions) subscription.unsubscribe();
   };
 }
+
+/** The counts, and of the tables only the shortest: rows of thousands of agents would take the leader's time. */
+const countsOnly: z.input<typeof statusQuerySchema> = { v: 1, rows: { table: "rates", from: 0 } };
 
 function isTrouble(event: Event): boolean {
   return troubles.has(event.type) || (event.type === "AgentLeft" && event.reason !== "left");
