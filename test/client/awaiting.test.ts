@@ -374,7 +374,7 @@ describe("loss", () => {
     await swarm.submit({ ...aTask(), id: "t1" });
     const page = { term: 1, idx: 70, at: 0, ...mark, tasks: [], total: 0, more: 0 };
     leader.script = ({ verb }) => (verb === "query.tasks" ? page : undefined);
-    for await (const task of swarm.tasks()) throw new Error(`no task is listed, not ${task.id}`);
+    for await (const task of swarm.tasks()) throw new Error(`no task is listed, not ${task.task}`);
     await swarm.submit(aTask());
     expect(losses).toHaveLength(count);
   });
