@@ -11,7 +11,7 @@ import { chromiumPath, type OpenedPage, openPage, startBrowser } from "./browser
 
 const suite = "markup in the dashboard";
 const [server] = natsServersFor(suite);
-if (chromiumPath === undefined) skipSuite(suite, "there is no Chromium: install chromium");
+if (chromiumPath === undefined) skipSuite(suite, "there is no Chromium: install chromium-headless-shell");
 
 /** Allowed where a name is: no space. */
 const named = (field: string) => `<img/src=x/onerror=ran.push("${field}")>`;

@@ -13,7 +13,7 @@ import { type LivelySwarm, startLivelySwarm } from "./lively-swarm.ts";
 
 const [server] = natsServersFor("the dashboard in a browser");
 if (chromiumPath === undefined)
-  skipSuite("the dashboard in a browser", "there is no Chromium: install chromium");
+  skipSuite("the dashboard in a browser", "there is no Chromium: install chromium-headless-shell");
 
 const pages = [
   ["/", "Overview"],
