@@ -61,7 +61,7 @@ export class Horizon {
     const wasReset = knownWhenAsked !== undefined && isFurther(knownWhenAsked, before);
     const loss = wasReset ? undefined : (lossBetween(before, heard) ?? lossSince(knownWhenAsked, heard));
     if (loss !== undefined || isFurther(heard, before)) this.#known = { term: heard.term, idx: heard.idx };
-    if (loss !== undefined) this.#unproven = [];
+    if (loss !== undefined) this.#forget();
     else if (before.term > 0 && heard.term > before.term)
       this.#unproven = [...this.#unproven.slice(1 - limits.rememberedTerms), before];
     this.#raise(heard.term);
@@ -112,6 +112,12 @@ export class Horizon {
     return this.#lossListeners.add(listener);
   }
 
+  /** What is known of the lost log proves nothing about the log after the loss. */
+  #forget(): void {
+    this.#unproven = [];
+    this.#start = undefined;
+  }
+
   #raise(term: number): void {
     const before = this.#term;
     if (term <= before) return;
@@ -133,7 +139,7 @@ export class Horizon {
   #giveUpFor(heard: JournalPoint): void {
     this.#term = heard.term;
     this.#isWary = true;
-    this.#unproven = [];
+    this.#forget();
     this.#doubt.renew();
     const known = this.#known;
     if (known.term <= heard.term) return;

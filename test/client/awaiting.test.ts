@@ -364,9 +364,9 @@ describe("loss", () => {
   });
 
   it.each([
-    ["a leader's", {}, 1],
-    ["a standby's", { stale: true }, 0],
-  ])("of what %s answer to a query showed is reported: %#", async (_, mark, count) => {
+    ["of what a leader's answer to a query showed is reported", {}, 1],
+    ["is not concluded from a standby's answer to a query", { stale: true }, 0],
+  ])("%s", async (_, mark, count) => {
     const { swarm, leader } = await aClient();
     leader.start();
     const losses: LossError[] = [];

@@ -147,4 +147,24 @@ describe("the starts of terms", () => {
     horizon.noteTermStarts([start(5, 3, "another")]);
     expect(losses).toMatchObject([{ known: { term: 5, idx: 40 }, found: { term: 5, idx: 3 } }]);
   });
+
+  it("show that a known term began otherwise, though the present term is a later one", () => {
+    answered(1, 5);
+    horizon.noteTermStarts([start(1, 1)]);
+    answered(2, 100);
+    horizon.noteTermStarts([start(1, 1, "another"), start(2, 50)]);
+    expect(losses).toMatchObject([{ known: { term: 1, idx: 5 }, found: { term: 1, idx: 1 } }]);
+  });
+
+  it.each([
+    ["in a later term", { term: 2, idx: 10 }, [start(1, 1, "another"), start(2, 3)]],
+    ["in the same term", { term: 1, idx: 10 }, [start(1, 1, "another")]],
+  ])("do not show a loss once more that an answer has shown: %s", (_, { term, idx }, starts) => {
+    answered(1, 50);
+    horizon.noteTermStarts([start(1, 1)]);
+    answered(term, idx);
+    expect(losses).toHaveLength(1);
+    horizon.noteTermStarts(starts);
+    expect(losses).toHaveLength(1);
+  });
 });
