@@ -14,7 +14,7 @@ export function userKeyOf(folder: DataFolder): string {
   throw new BrokerError(`${folder.userKey} holds no NATS user key: delete the file and run \`waggle up\``);
 }
 
-/** The fields `nkey` and `sig` of CONNECT. @throws BrokerError when the key is missing or damaged */
+/** The fields `nkey` and `sig` of CONNECT. @throws BrokerError when the key is missing; Error when it is damaged */
 export function signNonce(folder: DataFolder, nonce: string): object {
   const seed = readSeed(folder.userKey);
   if (seed === undefined)

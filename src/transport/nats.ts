@@ -490,8 +490,14 @@ async function authenticatorOf(
 function wellFormed({ kind }: ServerCredentials, login: () => Authenticator): Authenticator {
   const authenticator = ifWellFormed(login);
   if (authenticator !== undefined) return authenticator;
-  throw new InvalidConfigError(`the ${kind} credentials for NATS are not well-formed`);
+  throw new InvalidConfigError(`the ${kind} credentials for NATS are not well-formed${remedies[kind] ?? ""}`);
 }
+
+const remedies: Partial<Record<ServerCredentials["kind"], string>> = {
+  creds: ": the file holds a JWT and a seed, each between two lines of dashes",
+  "nkey-file": ": the file holds a seed, which begins with SU",
+  nkey: ": a seed begins with SU",
+};
 
 function ifWellFormed(login: () => Authenticator): Authenticator | undefined {
   try {

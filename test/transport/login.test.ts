@@ -1,6 +1,7 @@
 // Logins with keys against the client library's, which the servers accept.
 
-import { createAccount, createUser, fromPublic, fromSeed } from "@nats-io/nkeys";
+import { createAccount, createCurve, createUser, fromPublic, fromSeed, Prefix } from "@nats-io/nkeys";
+import { Codec } from "@nats-io/nkeys/lib/codec.js";
 import { credsAuthenticator, jwtAuthenticator, nkeyAuthenticator } from "@nats-io/transport-node";
 import { expect, it } from "vitest";
 import { credsLogin, jwtLogin, nkeyLogin, publicKeyOf } from "../../src/transport/login/nats.ts";
@@ -62,4 +63,19 @@ it("refuses text that is no seed, and does not repeat the text", () => {
     }
   }
   expect(() => credsLogin(JWT)).toThrow("a JWT and a seed");
+});
+
+it("refuses keys that do not sign, and seeds of another length, as the client library does", () => {
+  const curve = seedOf(createCurve());
+  const long = new TextDecoder().decode(Codec._encode(true, Prefix.User, new Uint8Array(33)));
+  for (const text of [curve, long]) {
+    expect(() => nkeyAuthenticator(bytes(text))("n")).toThrow();
+    expect(() => nkeyLogin(text)).toThrow("not the seed");
+  }
+});
+
+it("reads a file of dashes in no time", () => {
+  const beganMs = performance.now();
+  expect(() => credsLogin(`${"-".repeat(10_000)}x`)).toThrow("a JWT and a seed");
+  expect(performance.now() - beganMs).toBeLessThan(1_000);
 });

@@ -3,9 +3,9 @@
 // command a fifth of its time. Not here: making keys (src/auth), passwords and mutual proofs.
 
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
+import { Prefix } from "@nats-io/nkeys";
 import { Codec } from "@nats-io/nkeys/lib/codec.js";
 import type { Authenticator } from "@nats-io/transport-node";
-import { InvalidConfigError } from "../../errors.ts";
 
 interface KeyPair {
   /** For a user: `U…`. */
@@ -32,7 +32,7 @@ export function jwtLogin(jwt: string, seed?: string): Authenticator {
 export function credsLogin(text: string): Authenticator {
   const [jwt, seed] = [...text.matchAll(FRAMED)].map(([, framed = ""]) => framed.trim());
   if (jwt === undefined || seed === undefined)
-    throw new InvalidConfigError("credentials hold a JWT and a seed, and one of them is missing");
+    throw new Error("credentials hold a JWT and a seed, and one of them is missing");
   return jwtLogin(jwt, seed);
 }
 
@@ -42,22 +42,24 @@ export function publicKeyOf(seed: string): string {
 }
 
 /** One line between two lines that begin and end with dashes, such as `-----BEGIN NATS USER JWT-----`. */
-const FRAMED = /-{3,}[^\n]*-{3,}\s*\n(.+)\r?\n\s*-{3,}[^\n]*-{3,}/g;
+const FRAMED = /^[^\S\n]*-{3}[^\n]*-{3}\s*\n(.+)\r?\n\s*-{3}[^\n]*-{3}/gm;
 
 /** PKCS #8 before the 32 bytes of a private key of Ed25519 (RFC 8410, section 7). */
 const PKCS8_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
-/** The public key ends its SPKI form (RFC 8410, section 4). */
-const PUBLIC_KEY_BYTES = 32;
+/** Of a private and of a public key. The public key ends its SPKI form (RFC 8410, section 4). */
+const KEY_BYTES = 32;
 
 function keyPairOf(seed: string): KeyPair {
   const { prefix, buf } = Codec.decodeSeed(new TextEncoder().encode(seed));
+  if (buf.length !== KEY_BYTES || prefix === Prefix.Curve)
+    throw new Error("not the seed of a key that signs");
   const privateKey = createPrivateKey({
     key: Buffer.concat([PKCS8_HEAD, buf]),
     format: "der",
     type: "pkcs8",
   });
   const spki = createPublicKey(privateKey).export({ format: "der", type: "spki" });
-  const publicKey = new TextDecoder().decode(Codec.encode(prefix, spki.subarray(-PUBLIC_KEY_BYTES)));
+  const publicKey = new TextDecoder().decode(Codec.encode(prefix, spki.subarray(-KEY_BYTES)));
   return { publicKey, privateKey };
 }
 
