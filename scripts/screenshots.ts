@@ -21,7 +21,7 @@ const SETTLE_MS = 1_500;
 const USAGE = `npm run screenshots -- [FOLDER]
 
 Without a folder: the pictures of the README, in docs/images. With a folder: every page in both themes, 400 and
-1,400 px wide. Needs chromium-headless-shell and a nats-server; takes some minutes.`;
+1,400 px wide. Needs chromium-headless-shell or chromium, and a nats-server; takes some minutes.`;
 
 const { positionals } = readFlags(USAGE, () =>
   parseArgs({ allowPositionals: true, options: { help: { type: "boolean", default: false } } }),

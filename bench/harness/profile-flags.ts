@@ -8,7 +8,7 @@ export interface ProfileFlags {
   readonly order: Order;
   /** Of the order, for the budget. */
   readonly what: string;
-  /** In two processes. */
+  /** Number of agents, even: two processes share them. */
   readonly agents: number;
   readonly lines: number;
   readonly report: boolean;

@@ -56,7 +56,7 @@ export function reportActivity(
   };
 }
 
-/** The counts, and of the tables only the shortest: rows of thousands of agents would take the leader's time. */
+/** The counts, and of the tables only the shortest: rows of thousands of agents would fill the answer. */
 const countsOnly: z.input<typeof statusQuerySchema> = { v: 1, rows: { table: "rates", from: 0 } };
 
 function isTrouble(event: Event): boolean {

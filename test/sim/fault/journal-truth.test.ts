@@ -330,3 +330,15 @@ it("a stale result is counted if it comes after the retry of its task", () => {
   hear(1, "stale");
   expect(habitat.occurrences.counts()).toEqual({ "result-after-a-new-attempt": 1 });
 });
+
+it("tells the positions of decided batches that a log lacks", () => {
+  stored(1_000);
+  const first = truth.tail;
+  const [one, other] = [next(2_000), next(2_500)];
+  truth.pending = () => [one, other].map(({ bytes, hash, tail }) => ({ ...tail, bytes, hash }));
+  truth.readOn();
+  const beside = (hash: string) => truth.pointsBeside(truth.logUpTo(hash) ?? []);
+  const point = { term: 1, idx: first.idx + 1 };
+  expect(beside(one.hash)).toEqual([point]); // the other
+  expect(beside(first.hash)).toEqual([point, point]);
+});
