@@ -471,39 +471,39 @@ async function authenticatorOf(
     case "password":
       return usernamePasswordAuthenticator(credentials.user, credentials.password);
     case "creds": {
-      const text = await readSecret(credentials.file, "creds");
-      return wellFormed(credentials, () => credsLogin(text));
+      const { file } = credentials;
+      const text = await readSecret(file, "creds");
+      const needs = "must hold a JWT and a seed, each between two lines of dashes";
+      return wellFormed(() => credsLogin(text), `the creds file ${file} ${needs}`);
     }
     case "nkey-file": {
-      const seed = (await readSecret(credentials.file, "nkey")).trim();
-      return wellFormed(credentials, () => nkeyLogin(seed));
+      const { file } = credentials;
+      const seed = (await readSecret(file, "nkey")).trim();
+      return wellFormed(() => nkeyLogin(seed), `the nkey file ${file} ${needsSeed}`);
     }
     case "nkey":
-      return wellFormed(credentials, () => nkeyLogin(credentials.seed));
+      return wellFormed(() => nkeyLogin(credentials.seed), `the nkey for NATS ${needsSeed}`);
     case "jwt":
-      return wellFormed(credentials, () => jwtLogin(credentials.jwt, credentials.seed));
+      return wellFormed(() => jwtLogin(credentials.jwt, credentials.seed), `the login by JWT ${needsSeed}`);
     default:
       return unreachable(credentials);
   }
 }
 
-function wellFormed({ kind }: ServerCredentials, login: () => Authenticator): Authenticator {
-  const authenticator = ifWellFormed(login);
-  if (authenticator !== undefined) return authenticator;
-  throw new InvalidConfigError(`the ${kind} credentials for NATS are not well-formed${remedies[kind] ?? ""}`);
-}
+const needsSeed = "must hold the seed of a user, which begins with SU";
 
-const remedies: Partial<Record<ServerCredentials["kind"], string>> = {
-  creds: ": the file holds a JWT and a seed, each between two lines of dashes",
-  "nkey-file": ": the file holds a seed, which begins with SU",
-  nkey: ": a seed begins with SU",
-};
+/** @throws InvalidConfigError with the sentence. The login's own reason may quote the secret. */
+function wellFormed(login: () => Authenticator, otherwise: string): Authenticator {
+  const authenticator = ifWellFormed(login);
+  if (authenticator === undefined) throw new InvalidConfigError(otherwise);
+  return authenticator;
+}
 
 function ifWellFormed(login: () => Authenticator): Authenticator | undefined {
   try {
     return login();
   } catch {
-    return undefined; // the reason may quote the secret
+    return undefined;
   }
 }
 
