@@ -640,7 +640,7 @@ export class AgentSession implements SessionLink {
       if (this.#isIn("stopping")) this.#end(unstarted(held, "the agent is stopping"));
       else if (held.isRevoked) this.#end(unstarted(held, "revoked before it started"));
       else {
-        this.#logs.begin(held.key, held);
+        this.#logs.begin(held.key, attemptName(held)); // an ended log would keep the whole attempt in memory
         toRun.push(orderOf(held, assignment));
       }
     }
