@@ -82,10 +82,11 @@ export class Horizon {
     const [points, before] = [this.#unproven, this.#start];
     this.#unproven = [];
     this.#start = start;
-    const again = starts.find(({ term }) => term === before?.term);
-    const isOtherTerm = again !== undefined && again.opened !== before?.opened;
-    const pointOf = ({ term }: TermStart) => points.find((point) => point.term === term) ?? this.#known;
-    const loss = isOtherTerm ? new LossError(pointOf(again), again) : firstLost(points, starts);
+    const begunAgain = starts.find(({ term, opened }) => term === before?.term && opened !== before.opened);
+    const loss =
+      begunAgain === undefined
+        ? firstLost(points, starts)
+        : new LossError(points.find(({ term }) => term === begunAgain.term) ?? this.#known, begunAgain);
     if (loss !== undefined) this.#lossListeners.notify(loss);
   }
 

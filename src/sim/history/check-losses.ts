@@ -27,13 +27,13 @@ export function checkLosses({ observations, journal, elsewhere, isReported }: Lo
     const { decidedMs = Number.POSITIVE_INFINITY } = journal[idx - 1] ?? {};
     return idx > 0 && (log.at(idx)?.term !== term || decidedMs > (observed.heardMs ?? decidedMs));
   };
-  const pointsOfLostBatches = new Set([
+  const pointsOfOtherLogs = new Set([
     ...observations.filter(isOfLostBatch).map(pointOf),
     ...elsewhere.map(pointText),
   ]);
   /** Two logs may have shared the answer's point, or the answer names no point: the log that was meant is unknown. */
   const isOfUnknownLog = (observed: Observation): boolean =>
-    pointsOfLostBatches.has(pointOf(observed)) || ("answer" in observed && observed.at === undefined);
+    pointsOfOtherLogs.has(pointOf(observed)) || ("answer" in observed && observed.at === undefined);
   /** The attempt stood in a lost batch: `stale` tells its agent that no leader knows the attempt any more. */
   const isOfLostAttempt = (observed: Observation): boolean =>
     observed.kind === "result" &&
