@@ -2,7 +2,7 @@
 // stream's leader.
 
 import { setTimeout as delay } from "node:timers/promises";
-import { type Servers, startReadyServers, startServers } from "../chaos/servers.ts";
+import { type Servers, startReadyServers, startServers, untilCurrent } from "../chaos/servers.ts";
 import { type Said, StreamProbe } from "./stream-probe.ts";
 
 /** A cluster is back within seconds; 2.10 took up to 8.8 s for a fail-over. */
@@ -58,21 +58,10 @@ export class Site {
     this.#struck = undefined;
     if (stream === undefined || this.replicas === 1) return;
     const probe = await this.probe(stream);
-    const endMs = performance.now() + INSIST_MS;
-    for (;;) {
+    await untilCurrent(this.#servers, async () => {
       const said = await probe.info();
-      const others = said.kind === "done" ? (said.body.cluster?.replicas ?? []) : [];
-      if (others.length === 2 && others.every(({ current, offline }) => current === true && offline !== true))
-        return;
-      if (performance.now() > endMs)
-        throw new Error(`${stream} is not on three servers again: ${JSON.stringify(said)}\n${this.log()}`);
-      await delay(100);
-    }
-  }
-
-  /** The logs of all servers. */
-  log(): string {
-    return this.#servers.members.map((member) => member.log()).join("\n");
+      return said.kind === "done" ? (said.body.cluster?.replicas ?? []) : [];
+    });
   }
 
   async close(): Promise<void> {

@@ -11,6 +11,7 @@ import {
   NoRespondersError,
   RequestError,
 } from "@nats-io/transport-node";
+import type { Replica } from "../chaos/servers.ts";
 
 const ASK_MS = 5_000;
 /** Unanswered pulls in one reading, 20 ms apart. */
@@ -28,7 +29,7 @@ export interface StreamBody {
   readonly state?: { readonly messages: number; readonly first_seq: number; readonly last_seq: number };
   readonly cluster?: {
     readonly leader?: string;
-    readonly replicas?: readonly { readonly current?: boolean; readonly offline?: boolean }[];
+    readonly replicas?: readonly Replica[];
   };
   readonly message?: { readonly seq: number; readonly data?: string };
 }

@@ -7,7 +7,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { swarmId } from "../../src/ids.ts";
 import type { Journal, Segment } from "../../src/journal/journal.ts";
 import { inspectNatsStreams, openNatsJournal } from "../../src/journal/nats.ts";
-import { type ServerMember, type Servers, startReadyServers } from "../chaos/servers.ts";
+import {
+  type Replica,
+  type ServerMember,
+  type Servers,
+  startReadyServers,
+  untilCurrent,
+} from "../chaos/servers.ts";
 import { within } from "../chaos/within.ts";
 import { replicatingServersFor } from "../support/nats-server.ts";
 import { bytesOf, Follower, filled, linesOf, range } from "./records.ts";
@@ -21,7 +27,7 @@ const RECORDS = 40;
 interface ClusterAnswer {
   readonly cluster?: {
     readonly leader?: string;
-    readonly replicas?: readonly { readonly current: boolean; readonly offline?: boolean }[];
+    readonly replicas?: readonly Replica[];
   };
 }
 
@@ -86,8 +92,14 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
     await expect.poll(step, poll).toBe(server.name);
   }
 
+  /** Resolves when all servers have the stream of the segment: then two of them can go on without the third. */
+  async function untilReplicated(number: number): Promise<void> {
+    await untilCurrent(servers, async () => (await ask("INFO", number)).cluster?.replicas ?? []);
+  }
+
   /** Kills the leader of the stream and restarts the server after `awayMs`. */
   async function loseLeader(number: number, awayMs: number): Promise<void> {
+    await untilReplicated(number);
     const leader = await leaderOf(number);
     await leader.kill("SIGKILL");
     await delay(awayMs);
@@ -159,17 +171,14 @@ describe.skipIf(binary === undefined)(`three replicas of nats-server ${binary?.v
       await surely(() => journal.create(6));
       const segment = journal.segment(6);
       await appendAll(segment, 1, 10);
+      await untilReplicated(6);
       const leader = await leaderOf(6);
       const away = servers.members.find((member) => member !== leader) ?? expect.fail("one server");
       await away.kill("SIGKILL");
       await appendAll(segment, 11, 30);
       expect(await surely(() => segment.seal())).toBe(true);
       await away.restart();
-      const isWhole = async () => {
-        const { replicas } = (await ask("INFO", 6)).cluster ?? {};
-        return replicas?.every(({ current, offline }) => current && offline !== true) ?? false;
-      };
-      await expect.poll(isWhole, { ...POLL, message: "all replicas are up to date" }).toBe(true);
+      await untilReplicated(6);
       await letLead(6, away);
       const reader = await openNatsJournal(optionsFor(servers));
       expect(await surely(() => reader.segment(6).end())).toMatchObject({
