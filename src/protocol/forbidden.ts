@@ -4,27 +4,29 @@
 import type { CodedError } from "./schemas.ts";
 import { agentHeartbeats, allPrompts, isDiscoveryOfAgents, isServiceSubject } from "./service-permissions.ts";
 
-/** @param violation from the transport (transport/transport.ts) */
-export function forbidden({
-  operation,
-  subject,
-}: {
-  readonly operation: "publish" | "subscribe";
-  readonly subject: string;
-}): CodedError {
+/** @param violation from the transport (transport/transport.ts): of a request, or of a subscription */
+export function forbidden({ operation, subject, isUnsent = operation === "publish" }: Refused): CodedError {
   const sentence = `the server does not permit this user to ${operation} to ${subject}`;
   const remedies =
     isServiceSubject(subject) || isDiscoveryOfAgents(subject)
       ? [serviceRemedy(operation, subject)]
       : remediesFor(subject);
-  const parts = [sentence, consequenceOf(operation, subject), ...remedies, ASK];
+  const consequence = isUnsent ? "Nothing was done" : consequenceFor(subject);
+  const parts = [sentence, consequence, ...remedies, ASK];
   return { ok: false, code: "WAGGLE_FORBIDDEN", message: parts.join(". ") };
+}
+
+interface Refused {
+  readonly operation: "publish" | "subscribe";
+  readonly subject: string;
+  /** The message of a request was not sent. */
+  readonly isUnsent?: boolean;
 }
 
 const ASK = "Ask the operator of the server for the permission";
 
-function consequenceOf(operation: "publish" | "subscribe", subject: string): string {
-  if (operation === "publish") return "Nothing was done";
+/** A subscription without permission. */
+function consequenceFor(subject: string): string {
   return isInbox(subject) ? "No answer can arrive, and the outcome is unknown" : "No message can arrive";
 }
 

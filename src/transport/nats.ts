@@ -154,6 +154,9 @@ class WireTransport implements NatsTransport {
   readonly #options: WireOptions;
   readonly #onError: (error: Error) => void;
   readonly #inbox: ReplyInbox;
+  /** Resolves when the server has permitted or refused the inbox. Until then requests are not sent, so a request whose
+   *  answer could not arrive does nothing. */
+  #permission: Promise<void> | undefined;
   readonly #requests = new OpenRequests<Forbidden>(systemClock);
   readonly #kept = new KeptPublishes();
   readonly #listeners = new Listeners<[ConnectionStatus]>();
@@ -200,7 +203,12 @@ class WireTransport implements NatsTransport {
     if (options.signal?.aborted) return ended.timeout;
     this.#inbox.open();
     const { token, outcome } = this.#requests.open(options, subject);
-    this.#send(subject, data, this.#inbox.replyTo(token));
+    const send = () => this.#send(subject, data, this.#inbox.replyTo(token));
+    if (this.#permission === undefined) send();
+    else
+      void this.#permission.then(() => {
+        if (this.#requests.isOpen(token)) send();
+      });
     return await outcome;
   }
 
@@ -293,10 +301,23 @@ class WireTransport implements NatsTransport {
         if (error === null) return this.#answer(message);
         this.#inbox.forget();
         const violation = violationIn(error);
-        if (violation === undefined) this.#onError(error);
-        else this.#requests.settleOf(undefined, { kind: "forbidden", ...violation }); // no answer can be received
+        if (violation === undefined) return this.#onError(error);
+        const isUnsent = this.#permission !== undefined;
+        this.#requests.settleOf(undefined, { kind: "forbidden", ...violation, isUnsent }); // no answer can be received
       },
     });
+    this.#awaitPermission();
+  }
+
+  /** The server answers in order: behind the subscription, an answer to the ping says that no refusal comes. */
+  #awaitPermission(): void {
+    const permission = this.#connection
+      .flush()
+      .catch(() => undefined) // the connection broke, and with it ended all requests
+      .then(() => {
+        if (this.#permission === permission) this.#permission = undefined;
+      });
+    this.#permission = permission;
   }
 
   #answer(message: Msg): void {
@@ -320,6 +341,7 @@ class WireTransport implements NatsTransport {
         if (!this.#isProven()) return this.#leaveStranger();
         this.#facts = factsOf(this.#connection);
         this.#login.accepted();
+        if (this.#inbox.isOpen) this.#awaitPermission();
         this.#become("connected");
         break;
       case "error":

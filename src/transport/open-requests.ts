@@ -55,6 +55,10 @@ export class OpenRequests<Ending = never> {
     return { token, outcome };
   }
 
+  isOpen(token: string): boolean {
+    return this.#waiting.has(token);
+  }
+
   /** Answers to ended requests are ignored. */
   settle(token: string, outcome: RequestOutcome | Ending): void {
     const waiting = this.#waiting.get(token);

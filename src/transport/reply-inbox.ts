@@ -13,6 +13,10 @@ export class ReplyInbox {
     this.#listen = listen;
   }
 
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
   /** Must be called before each request is sent. */
   open(): void {
     if (this.#isOpen) return;

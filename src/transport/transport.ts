@@ -35,15 +35,15 @@ export type RequestOutcome =
   | { readonly kind: "answered"; readonly data: Uint8Array }
   | { readonly kind: RequestFailure };
 
-/** An operation that the server forbids this user. A forbidden publish was not sent. With a forbidden inbox,
- *  the request was sent and its outcome is unknown. */
+/** An operation that the server forbids this user. */
 export interface Violation {
   readonly operation: "publish" | "subscribe";
   readonly subject: string;
 }
 
-/** A request that the server forbids. */
-export type Forbidden = { readonly kind: "forbidden" } & Violation;
+/** A request that the server forbids. A forbidden publish was not sent. Of a forbidden inbox, `isUnsent` says whether
+ *  the request was sent: if so, the server withdrew the permission meanwhile, and the outcome is unknown. */
+export type Forbidden = { readonly kind: "forbidden"; readonly isUnsent?: boolean } & Violation;
 
 export interface RequestOptions {
   /** May fire up to `limits.requestTimeoutGrainMs` late, never early. */

@@ -119,18 +119,23 @@ for (const { path, version } of natsServersFor("permissions")) {
       await red.close();
     });
 
-    it("a request whose answer may not be heard ends with the inbox, each time", async () => {
+    it("a request whose answer may not be heard ends with the inbox, each time, and does nothing", async () => {
       const red = await swarmOf("red", undefined, "red");
       for (let asked = 0; asked < 2; asked += 1)
         expectForbidden(
           await refusal(red.project("red").status()),
           "the server does not permit this user to subscribe to _INBOX.",
         );
-      const { error } = await refusal(red.submit({ kind: "count" }));
+      const { error } = await refusal(red.submit({ kind: "count", id: "unheard" }));
       expect(error).toMatchObject({
-        message: expect.stringContaining("the outcome is unknown. Set an inbox prefix"),
+        message: expect.stringContaining("Nothing was done. Set an inbox prefix"),
       });
       await red.close();
+      const lead = await swarmOf("lead", undefined, "red");
+      await expect(lead.project("red").taskStatus("unheard")).rejects.toMatchObject({
+        code: "WAGGLE_UNKNOWN_TASK",
+      });
+      await lead.close();
     });
 
     it("a wait whose outcome may not be heard ends with the inbox", async () => {
