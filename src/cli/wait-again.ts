@@ -3,6 +3,7 @@
 
 import { WaitTimedOutError } from "../client/task-errors.ts";
 import { counted } from "../count-text.ts";
+import { withoutSecrets } from "../transport/server-address.ts";
 import { printable } from "./output.ts";
 import type { GlobalFlags, VerbContext } from "./verb.ts";
 
@@ -53,10 +54,10 @@ export function printUnanswered(ids: readonly string[], { output, flags }: VerbC
   );
 }
 
-/** The flags that select swarm and project, as given. */
+/** The flags that select swarm and project, as given. Hints reach logs, so an address has no password. */
 function placeFlags(flags: GlobalFlags): string[] {
   const named = [
-    ["--nats", flags.nats],
+    ["--nats", flags.nats && withoutSecrets(flags.nats)],
     ["--nats-context", flags.natsContext],
     ["--creds", flags.creds],
     ["--nkey", flags.nkey],

@@ -90,6 +90,17 @@ export function describeAddress({ urls }: ServerAddress): string {
   return urls.map((url) => url.replace(/^.*:\/\//, "")).join(", ");
 }
 
+/** Addresses as a user wrote them, with `PASSWORD` or `TOKEN` in place of a secret. */
+export function withoutSecrets(text: string): string {
+  const secret = /^(\s*(?:\w+:\/\/)?)(?:([^:@]*):)?[^@]*@/;
+  const named = (_: string, start: string, user: string | undefined) =>
+    user === undefined ? `${start}TOKEN@` : `${start}${user}:PASSWORD@`;
+  return text
+    .split(",")
+    .map((part) => part.replace(secret, named))
+    .join(",");
+}
+
 function parseUrl(part: string, source: string): URL {
   const url = URL.canParse(withScheme(part)) ? new URL(withScheme(part)) : undefined;
   if (url === undefined || url.hostname === "" || !["nats:", "tls:"].includes(url.protocol)) {

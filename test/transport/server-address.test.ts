@@ -2,7 +2,12 @@
 
 import { describe, expect, it } from "vitest";
 import { InvalidConfigError } from "../../src/errors.ts";
-import { describeAddress, parseServerUrls, placeOf } from "../../src/transport/server-address.ts";
+import {
+  describeAddress,
+  parseServerUrls,
+  placeOf,
+  withoutSecrets,
+} from "../../src/transport/server-address.ts";
 
 describe("server addresses", () => {
   it.each([
@@ -50,6 +55,15 @@ describe("server addresses", () => {
     const address = parseServerUrls("nats://ann:hunter2@a:1,tls://b:2", "--nats");
     expect(describeAddress(address)).toBe("a:1, b:2");
   });
+});
+
+it.each([
+  ["nats://ann:hunter2@a:1", "nats://ann:PASSWORD@a:1"],
+  ["ann:hunter2@a:1, tls://b:2", "ann:PASSWORD@a:1, tls://b:2"],
+  ["nats://t0ken@a:1,nats://b:2", "nats://TOKEN@a:1,nats://b:2"],
+  ["127.0.0.1:4222", "127.0.0.1:4222"],
+])("%s is written without its secret as %s", (given, shown) => {
+  expect(withoutSecrets(given)).toBe(shown);
 });
 
 it.each([
