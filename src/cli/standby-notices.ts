@@ -2,16 +2,14 @@
 // coordinator's first term, the log names each later leader.
 
 import {
-  concat,
-  defer,
   distinctUntilChanged,
   EMPTY,
   filter,
+  interval,
   map,
   type Observable,
   switchMap,
   takeWhile,
-  timer,
 } from "rxjs";
 import { duration } from "../audit/describe.ts";
 import type { Coordinator } from "../coordinator/coordinator.ts";
@@ -19,29 +17,24 @@ import { limits } from "../limits.ts";
 import type { Transport } from "../transport/transport.ts";
 
 export interface StandbyNoticesDeps {
-  readonly coordinator: Pick<Coordinator, "role$" | "silenceMsMax">;
+  readonly coordinator: Pick<Coordinator, "role$" | "silenceMsMax" | "heardLeader">;
   readonly transport: Pick<Transport, "status">;
 }
 
-/** A leading peer is certain only after a whole period without a campaign of the coordinator: a dead leader is silent,
- *  too. */
+/** Tells first that no leader is heard, if so, and then which coordinator leads. */
 export function standbyNotices({ coordinator, transport }: StandbyNoticesDeps): Observable<string> {
-  // Measured from the first notice. The coordinator notices silence at a pulse, and asks the standbys before a
-  // campaign.
-  const waitMs = () => coordinator.silenceMsMax + limits.standbyNoticeMs;
-  const waits = () =>
-    `standing by: waiting to see whether another coordinator leads (up to ${duration(waitMs())})`;
+  const notice = () => {
+    const leader = coordinator.heardLeader;
+    if (leader !== undefined) return `standing by: coordinator ${leader.id} leads, term ${leader.term}`;
+    return `standing by: no leader heard; taking the lead if none announces itself within ${duration(coordinator.silenceMsMax)}`;
+  };
   return coordinator.role$.pipe(
     distinctUntilChanged(),
     takeWhile((role) => role !== "leading", true),
-    switchMap((role) => {
-      if (role !== "standing-by") return EMPTY;
-      const first = timer(limits.standbyNoticeMs).pipe(map(waits));
-      const then = defer(() => timer(waitMs())).pipe(
-        filter(() => transport.status() === "connected"),
-        map(() => "standing by: another coordinator leads"),
-      );
-      return concat(first, then);
-    }),
+    switchMap((role) => (role === "standing-by" ? interval(limits.standbyNoticeMs) : EMPTY)),
+    filter(() => transport.status() === "connected"),
+    map(notice),
+    distinctUntilChanged(),
+    takeWhile(() => coordinator.heardLeader === undefined, true),
   );
 }

@@ -88,9 +88,9 @@ export class Announcements {
     return most;
   }
 
-  /** Whether any coordinator announced within `withinMs` to lead `term` or a later term. */
-  isLed(term: number, lately: { now: number; withinMs: number }): boolean {
-    return this.#leading(term, lately).length > 0;
+  /** The coordinator that announced within `withinMs` to lead the highest term, `term` or later. */
+  leader(term: number, lately: { now: number; withinMs: number }): CoordinatorHeartbeat | undefined {
+    return [...this.#leading(term, lately)].sort((a, b) => b.term - a.term)[0];
   }
 
   /** The largest batch without room by announcements of leaders; 0 without one. */
@@ -108,12 +108,6 @@ export class Announcements {
           announcement.leading && announcement.term >= term && now - monotonicMs <= withinMs,
       )
       .map(({ announcement }) => announcement);
-  }
-
-  /** The newest batch by announcements of leaders within `withinMs`; undefined without one. */
-  leaderIdx(lately: { now: number; withinMs: number }): number | undefined {
-    const said = this.#leading(0, lately).map(({ idx }) => idx);
-    return said.length === 0 ? undefined : Math.max(...said);
   }
 
   /** Whether any coordinator announced anything within `withinMs`. */

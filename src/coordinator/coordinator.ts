@@ -38,6 +38,7 @@ import type { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
 import type { CoordinatorView } from "../metrics/gauges.ts";
 import { pause } from "../pause.ts";
 import type { ProcessFigures } from "../process-watch.ts";
+import type { CoordinatorHeartbeat } from "../protocol/schemas.ts";
 import { type Subjects, subjectsOf } from "../protocol/subjects.ts";
 import { AttemptTokens } from "../requests/attempt-tokens.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
@@ -96,6 +97,8 @@ export interface Coordinator {
   readonly role$: Observable<Role>;
   /** Silence after which the coordinator takes the lead, ms: T of the followed term, and the jitter. */
   readonly silenceMsMax: number;
+  /** The peer that announced within T to lead, of the highest term. A dead leader stays for T. */
+  readonly heardLeader: Pick<CoordinatorHeartbeat, "id" | "term"> | undefined;
   /** Resolves with the term when the coordinator leads, at once if already leading. Rejects if the coordinator ends
    *  before. */
   whenLeading(): Promise<Term>;
@@ -187,7 +190,7 @@ class RunningCoordinator implements ProbedCoordinator {
       ...options,
       logReader: this.#logReader,
       isLeading: () => this.#leader !== undefined,
-      isLed: () => this.#announcements.isLed(0, this.#lately),
+      isLed: () => this.heardLeader !== undefined,
     });
     this.#queries = new Queries({
       ...options,
@@ -220,6 +223,10 @@ class RunningCoordinator implements ProbedCoordinator {
 
   get silenceMsMax(): number {
     return this.#followedTiming.silenceMsMax;
+  }
+
+  get heardLeader() {
+    return this.#announcements.leader(0, this.#lately);
   }
 
   get probe(): CoordinatorProbe {
@@ -461,7 +468,7 @@ class RunningCoordinator implements ProbedCoordinator {
       timing: this.#followedTiming,
       silentSegment: this.#silentSegment,
       seen: this.#seen,
-      isLed: () => this.#announcements.isLed(0, this.#lately),
+      isLed: () => this.heardLeader !== undefined,
       isMoreHeld: (log) => this.#isMoreHeld(log),
     };
   }
@@ -565,7 +572,7 @@ class RunningCoordinator implements ProbedCoordinator {
   get #view(): CoordinatorView {
     const leader = this.#leader;
     const { term, idx } = leader?.committed ?? this.#heldLog.tail;
-    const leaderIdx = leader === undefined ? this.#announcements.leaderIdx(this.#lately) : idx;
+    const leaderIdx = leader === undefined ? this.heardLeader?.idx : idx;
     const { bytes, bytesMax } = this.#room.usage;
     const process = this.#options.processFigures?.();
     return {

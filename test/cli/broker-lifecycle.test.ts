@@ -136,9 +136,8 @@ describe.each(natsServersFor("the command line on JetStream").slice(0, 1))(
       await first.says("leading");
       expect(first.said).toMatch(/^broker +nats-server [\d.]+ with JetStream/m);
       const second = workplace.start("up", "--name", "north");
-      await second.says("standing by: waiting to see whether another coordinator leads (up to 4.5 s)");
-      expect(second.said).not.toContain("standing by: another coordinator leads");
-      await second.says("standing by: another coordinator leads");
+      await second.says("standing by: coordinator north-");
+      expect(second.said).toMatch(/standing by: coordinator north-[a-z0-9]{4} leads, term 1$/m);
       const [one, other] = [first, second].map(
         ({ said }) => /^coordinator (north-[a-z0-9]{4}) of the swarm default$/m.exec(said)?.[1],
       );

@@ -81,3 +81,19 @@ it("is counted no more than once in T, however often it is asked", () => {
   for (let n = 0; n < 100; n += 1)
     expect(announcements.ahead(own, { now: n, timeoutMs })?.isBelieved).toBe(true);
 });
+
+it("the leader is the coordinator that announced the highest term lately", () => {
+  const announcements = new Announcements();
+  for (const [id, term] of [
+    ["c2", 3],
+    ["c3", 4],
+    ["c4", 2],
+  ] as const)
+    announcements.note({ ...announcement(id, term, 12), leading: true }, 0);
+  announcements.note(announcement("c5", 5, 12), 0);
+  expect(announcements.leader(0, { now: timeoutMs, withinMs: timeoutMs })).toMatchObject({
+    id: "c3",
+    term: 4,
+  });
+  expect(announcements.leader(0, { now: timeoutMs + 1, withinMs: timeoutMs })).toBeUndefined();
+});

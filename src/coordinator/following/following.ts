@@ -280,7 +280,7 @@ class Following {
   }
 
   #isLed(): boolean {
-    return this.#deps.announcements.isLed(this.#log?.tail.term ?? 0, this.#lately);
+    return this.#deps.announcements.leader(this.#log?.tail.term ?? 0, this.#lately) !== undefined;
   }
 
   get #lately() {
