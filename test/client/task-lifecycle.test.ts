@@ -85,8 +85,7 @@ describe("a handle", () => {
         toArray(),
       ),
     );
-    await handle.ack; // both subscribe before the report is made
-    await test.client.status();
+    await test.client.status(); // both subscribe before the report is made
     const progress = {
       incarnation: "a1-1",
       project: "default",
