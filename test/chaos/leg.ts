@@ -24,6 +24,8 @@ export interface LegResult {
   readonly rounds: number;
   readonly accepted: number;
   readonly observations: number;
+  /** Planned changes of segment. */
+  readonly segmentChanges: number;
   /** One task in this many was recorded. */
   readonly recordsEvery: number;
   readonly recoveries: Recoveries;
@@ -130,7 +132,7 @@ async function judge(
   { part }: LegOptions,
   { rounds, stuck, isWhole }: Awaited<ReturnType<typeof runRounds>>,
 ): Promise<Omit<LegResult, "memory" | "load">> {
-  const { counts } = field.processes;
+  const { counts, segmentChanges } = field.processes;
   const troubles = [...field.processes.troubles];
   field.heal();
   await field.endNodes();
@@ -143,6 +145,7 @@ async function judge(
     rounds,
     accepted: counts.accepted,
     observations: observations.length,
+    segmentChanges,
     recordsEvery: field.plan.recordsEvery,
     recoveries: recoveriesOf(field.faults, observations, seen),
     violations: [

@@ -74,6 +74,7 @@ function withLegs(parts: readonly string[], flags: readonly string[]) {
     rounds: 1,
     accepted: 1,
     observations: 1,
+    segmentChanges: 1,
     recordsEvery: 1,
     isStuck: false,
     violationsByPromise: {},

@@ -147,7 +147,8 @@ interface RunContext extends Run {
   readonly commit: string;
 }
 
-/** @returns the number of legs with findings and, in the short form, the number of figures far above the bound */
+/** @returns the number of legs with findings, plus one if the journal changed no segment, and in the short form plus the
+ *  number of figures far above the bound */
 async function runPart(run: RunContext): Promise<number> {
   const { part, server, key, rounds, tally, reaper } = run;
   if (values.fresh) tally.forget(key);
@@ -170,9 +171,14 @@ async function runPart(run: RunContext): Promise<number> {
     progress.stop();
     await servers.stop();
   }
-  const slow = values.short ? tooSlow(recoveriesIn(tally.of(key)), key.leaderTimeoutMs) : [];
-  for (const sentence of slow) console.error(`  ${sentence}`);
-  return found + slow.length;
+  const missed = [
+    ...(values.short ? tooSlow(recoveriesIn(tally.of(key)), key.leaderTimeoutMs) : []),
+    ...(tally.of(key).some(({ segmentChanges }) => segmentChanges > 0)
+      ? []
+      : ["no planned change of segment"]),
+  ];
+  for (const sentence of missed) console.error(`  ${sentence}`);
+  return found + missed.length;
 }
 
 function roundsDone({ tally, key }: RunContext): number {

@@ -19,6 +19,7 @@ export interface PublishedRow extends PartKey {
   readonly rounds: number;
   readonly accepted: number;
   readonly observations: number;
+  readonly segmentChanges: number;
   /** One task in this many was recorded and judged. */
   readonly recordsEvery: number;
   /** Legs without a recovery of the swarm. */
@@ -72,6 +73,7 @@ function rowOf(legs: readonly TalliedLeg[]): PublishedRow {
     rounds: sum(legs, ({ rounds }) => rounds),
     accepted: sum(legs, ({ accepted }) => accepted),
     observations: sum(legs, ({ observations }) => observations),
+    segmentChanges: sum(legs, ({ segmentChanges }) => segmentChanges),
     recordsEvery,
     stuck: legs.filter(({ isStuck }) => isStuck).length,
     violationsByPromise: violationsIn(legs),

@@ -57,7 +57,7 @@ it("counts findings by kind, and prints `nothing` without findings and `never` f
     "| 1 lost, 1 with two outcomes, 2 contradicted, 1 over capacity, 1 did not come back |",
   );
   expect(tables).toContain("| agent killed → reassigned | 12 s | never, never (1, 1 too slow) |");
-  expect(tables).toContain("| network | 1 s | 1 | 100 | 400 | nothing | 2026-11-22 | 2 |");
+  expect(tables).toContain("| network | 1 s | 1 | 100 | 400 | 7 | nothing | 2026-11-22 | 2 |");
 });
 
 it("has a column for each server, and says what is required", () => {
@@ -68,7 +68,7 @@ it("has a column for each server, and says what is required", () => {
   const tables = tablesOf(rowsOf(aTally().all));
   expect(tables).toContain("rounds on 2.9.10 | rounds on 2.10.27 | rounds on 2.15.1");
   expect(tables).toContain(
-    "| leader-kills | 1 s | 1 |  | 4 | 200 | 800 | nothing | 2026-11-22 to 2026-11-23 | 3 to 8 |",
+    "| leader-kills | 1 s | 1 |  | 4 | 200 | 800 | 14 | nothing | 2026-11-22 to 2026-11-23 | 3 to 8 |",
   );
   expect(tables).toContain("| leader killed → next accept | 2 s | 2.50 s, 2.50 s (2, 1 too slow) |  |  |");
   expect(tables).toContain("| healed → next accept |  | 0.02 s, 0.02 s (1) |  |  |");
@@ -156,7 +156,7 @@ function add(
   of: Partial<LegResult>,
   { commit = "1111111", on = "2026-11-22", ...other }: Leg = {},
 ): void {
-  const counts = { rounds: 1, accepted: 100, observations: 400, recordsEvery: 1 };
+  const counts = { rounds: 1, accepted: 100, observations: 400, segmentChanges: 7, recordsEvery: 1 };
   const found = { recoveries: {}, violations: [], stuck: undefined, troubles: [], memory: [], load: 2 };
   tally.add({ ...key, ...other }, { ...counts, ...found, ...of }, { commit, endedOn: on });
 }

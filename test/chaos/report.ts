@@ -45,12 +45,14 @@ function outcomeTable(rows: readonly PublishedRow[], servers: readonly string[])
     ...servers.map((server) => ofPart.find((row) => row.server === server)?.rounds ?? ""),
     total(ofPart, ({ accepted }) => accepted),
     total(ofPart, ({ observations }) => observations),
+    total(ofPart, ({ segmentChanges }) => segmentChanges),
     foundIn(ofPart),
     range(ofPart.flatMap(({ from, to }) => [from, to])),
     range(ofPart.flatMap(({ load }) => [load.min, load.max]).map((load) => load.toFixed(0))),
   ]);
   const rounds = servers.map((server) => `rounds on ${server}`);
-  return table([...NAME, ...rounds, "tasks accepted", "answers judged", "found", "measured", "load"], lines);
+  const counts = ["tasks accepted", "answers judged", "changes of segment"];
+  return table([...NAME, ...rounds, ...counts, "found", "measured", "load"], lines);
 }
 
 /** One line for each figure of a part: on each server the median, the maximum and the number of times. */

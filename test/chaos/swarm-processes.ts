@@ -19,6 +19,9 @@ import { within } from "./within.ts";
 const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
 const probe = new URL("./processes/in-use-probe.mjs", import.meta.url).href;
 const LOG_LINES_KEPT = 200;
+/** Events between two bases: the leader changes its segment every few seconds, and faults meet such changes. */
+const BASE_EVENTS = 1_000;
+const SEGMENT_CHANGED = "the journal continues in a new segment";
 /** From SIGKILL to the end of the process: only a stuck machine takes longer. */
 const KILL_MS = 30_000;
 
@@ -133,6 +136,8 @@ export class SwarmProcesses {
   readonly #plan: SwarmPlan;
   readonly #coordinatorById = new Map<string, Member>();
   readonly #countsByClient = new Map<string, ClientCounts>();
+  /** Planned changes of segment. */
+  segmentChanges = 0;
   #leader: { readonly id: string; readonly term: number; readonly heardMs: number } | undefined;
 
   constructor(plan: SwarmPlan, transport: Transport) {
@@ -190,7 +195,7 @@ export class SwarmProcesses {
           [...this.#probe, launcher, "up", "--no-dashboard", ...flags, ...more],
           {
             cwd: this.#plan.folder,
-            env: this.#env(name),
+            env: { ...this.#env(name), WAGGLE_BASE_EVENTS: String(BASE_EVENTS) },
             stdio: ["ignore", "pipe", "pipe"],
             detached: true,
           },
@@ -205,7 +210,8 @@ export class SwarmProcesses {
   #noteCoordinator(member: Member, line: string): void {
     if (!line.startsWith("{")) return;
     try {
-      const said = JSON.parse(line) as { type?: string; coordinator?: string };
+      const said = JSON.parse(line) as { type?: string; coordinator?: string; msg?: string };
+      if (said.msg === SEGMENT_CHANGED) this.segmentChanges += 1;
       if (said.type === "journal" && said.coordinator !== undefined)
         this.#coordinatorById.set(said.coordinator, member);
     } catch {

@@ -25,6 +25,7 @@ export interface TalliedLeg extends PartKey {
   readonly rounds: number;
   readonly accepted: number;
   readonly observations: number;
+  readonly segmentChanges: number;
   /** One task in this many was recorded. */
   readonly recordsEvery: number;
   readonly isStuck: boolean;
@@ -59,15 +60,20 @@ export class Tally {
 
   /** Appends after legs that concurrent runs have added. */
   add(key: PartKey, leg: LegResult, on: Pick<TalliedLeg, "commit" | "endedOn">): void {
-    const { rounds, accepted, observations, recordsEvery, memory, load, stuck, violations } = leg;
+    const { rounds, accepted, observations, segmentChanges, recordsEvery } = leg;
+    const { memory, load, stuck, violations } = leg;
     const violationsByPromise: TalliedLeg["violationsByPromise"] = {};
     for (const { promise } of violations)
       violationsByPromise[promise] = (violationsByPromise[promise] ?? 0) + 1;
     const recoveries: Recoveries = {};
     for (const [figure, times] of Object.entries(leg.recoveries) as [Figure, number[]][])
       recoveries[figure] = times.map(finite);
-    const counts = { rounds, accepted, observations, recordsEvery, isStuck: stuck !== undefined };
-    this.#save([...this.all, { ...key, ...on, ...counts, violationsByPromise, recoveries, memory, load }]);
+    const counts = { rounds, accepted, observations, segmentChanges, recordsEvery };
+    const isStuck = stuck !== undefined;
+    this.#save([
+      ...this.all,
+      { ...key, ...on, ...counts, isStuck, violationsByPromise, recoveries, memory, load },
+    ]);
   }
 
   #save(legs: readonly TalliedLeg[]): void {
