@@ -164,11 +164,6 @@ export type SessionOrder =
   /** Abort everything, report, leave. */
   | { readonly type: "stop" };
 
-/** The agent's end of the link. Notices of the session go to the listener given at construction. */
-export interface SessionLink {
-  send(order: SessionOrder): void;
-}
-
 /** The part of a pino logger that a session needs. A session in a thread passes its lines on. */
 export interface SessionLog {
   debug(fields: object, text: string): void;

@@ -76,7 +76,6 @@ import type {
   AttemptOrder,
   EmittedChunks,
   ProgressReport,
-  SessionLink,
   SessionLog,
   SessionNotice,
   SessionOrder,
@@ -114,7 +113,7 @@ interface Listing {
 /** 36¹² values. */
 const INCARNATION_LENGTH = 12;
 
-export class AgentSession implements SessionLink {
+export class AgentSession {
   readonly #deps: AgentSessionDeps;
   readonly #horizon: Horizon;
   readonly #leader: LeaderClient;
