@@ -147,8 +147,7 @@ interface RunContext extends Run {
   readonly commit: string;
 }
 
-/** @returns the number of legs with findings, plus one if the journal changed no segment; in the short form plus the
- *  figures far above the bound */
+/** @returns the number of legs with findings and, in the short form, the number of figures far above the bound */
 async function runPart(run: RunContext): Promise<number> {
   const { part, server, key, rounds, tally, reaper } = run;
   if (values.fresh) tally.forget(key);

@@ -49,6 +49,15 @@ export const parts: readonly Part[] = [
     round: killLeader,
   },
   {
+    name: "segment-changes",
+    about:
+      "planned changes of segment; every other time kill -9 of the leader when the next segment is ready",
+    servers: 1,
+    rounds: 40,
+    roundsPerLeg: 10,
+    round: changeSegment,
+  },
+  {
     name: "leader-stops",
     about: "SIGSTOP of the coordinator that leads for one to three T, then SIGCONT",
     servers: 1,
@@ -153,6 +162,19 @@ async function killLeader(field: Field): Promise<void> {
   const { atMs } = field.mark({ figure: "leader killed → next accept", endedTerm: term });
   await field.killed(member, () => field.accepted(atMs, { afterTerm: term }));
   await field.between(1_000, 2_500);
+}
+
+async function changeSegment(field: Field, round: number): Promise<void> {
+  const { processes } = field;
+  const { segmentChanges } = processes;
+  const isChanged = () => processes.segmentChanges > segmentChanges;
+  await field.until("the journal continues in a new segment", isChanged, 60_000);
+  if (round % 2 === 1) {
+    const { segmentsReady } = processes;
+    await field.until("the next segment is ready", () => processes.segmentsReady > segmentsReady, 60_000);
+    await killLeader(field);
+  }
+  await field.accepted(monotonicMs());
 }
 
 async function stopLeader(field: Field): Promise<void> {

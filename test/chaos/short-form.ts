@@ -6,6 +6,7 @@ import type { Part } from "./parts.ts";
 /** Rounds per part, so that all fit five minutes. */
 export const shortRounds: Readonly<Record<string, number>> = {
   "leader-kills": 4,
+  "segment-changes": 2,
   "leader-stops": 2,
   "agent-kills": 1,
   "stream-leader": 2,

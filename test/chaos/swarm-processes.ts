@@ -19,8 +19,10 @@ import { within } from "./within.ts";
 const launcher = fileURLToPath(new URL("../../bin/waggle.js", import.meta.url));
 const probe = new URL("./processes/in-use-probe.mjs", import.meta.url).href;
 const LOG_LINES_KEPT = 200;
-/** Events between two bases: the leader changes its segment every few seconds, and faults meet such changes. */
-const BASE_EVENTS = 1_000;
+/** A base is due after a second of load, without the wait for the server's sync. So the journal changes its segment
+ *  every few seconds, and faults meet such changes. */
+const pace = { WAGGLE_BASE_EVENTS: "400", WAGGLE_BASE_SYNC: "1ms" };
+const SEGMENT_READY = "the next segment is ready, with a base";
 const SEGMENT_CHANGED = "the journal continues in a new segment";
 /** From SIGKILL to the end of the process: only a stuck machine takes longer. */
 const KILL_MS = 30_000;
@@ -136,7 +138,8 @@ export class SwarmProcesses {
   readonly #plan: SwarmPlan;
   readonly #coordinatorById = new Map<string, Member>();
   readonly #countsByClient = new Map<string, ClientCounts>();
-  /** Planned changes of segment. */
+  /** Segments that were ready for a planned change, and the changes. */
+  segmentsReady = 0;
   segmentChanges = 0;
   #leader: { readonly id: string; readonly term: number; readonly heardMs: number } | undefined;
 
@@ -195,7 +198,7 @@ export class SwarmProcesses {
           [...this.#probe, launcher, "up", "--no-dashboard", ...flags, ...more],
           {
             cwd: this.#plan.folder,
-            env: { ...this.#env(name), WAGGLE_BASE_EVENTS: String(BASE_EVENTS) },
+            env: { ...this.#env(name), ...pace },
             stdio: ["ignore", "pipe", "pipe"],
             detached: true,
           },
@@ -211,6 +214,7 @@ export class SwarmProcesses {
     if (!line.startsWith("{")) return;
     try {
       const said = JSON.parse(line) as { type?: string; coordinator?: string; msg?: string };
+      if (said.msg === SEGMENT_READY) this.segmentsReady += 1;
       if (said.msg === SEGMENT_CHANGED) this.segmentChanges += 1;
       if (said.type === "journal" && said.coordinator !== undefined)
         this.#coordinatorById.set(said.coordinator, member);
