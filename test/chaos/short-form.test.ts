@@ -23,9 +23,10 @@ it("gives parts with one server turns, and those with three the newest", () => {
   const serverOf = (part: Part) => `${part.name} ${shortServer(part, short, servers)}`;
   expect(short.map(serverOf)).toEqual([
     "leader-kills 2.9.10",
-    "leader-stops 2.10.27",
-    "agent-kills 2.15.1",
+    "segment-changes 2.10.27",
+    "leader-stops 2.15.1",
+    "agent-kills 2.9.10",
     "stream-leader 2.15.1",
-    "network 2.9.10",
+    "network 2.10.27",
   ]);
 });
