@@ -13,7 +13,7 @@ const POINTING_SHARE_MAX_IN_TEST_NAMES = 0.065;
 /** The worst names, listed if the rule fails. */
 const TEST_NAMES_SHOWN = 10;
 
-const isProse = ({ path }: SourceFile) => isCode(path) || (path.endsWith(".md") && path !== "LICENSE.md");
+const isProse = ({ path }: SourceFile) => isCode(path) || path.endsWith(".py") || path.endsWith(".md");
 
 interface Count {
   words: number;

@@ -1,4 +1,5 @@
-// The prose of the repository: comments of code, and pages of the docs, cut into sentences; and the names of tests.
+// The prose of the repository: comments and docstrings of code, and pages of the docs, cut into sentences; and names of
+// tests.
 // Code spans, links and fenced examples are no prose.
 
 import { lineAt, type SourceFile, withoutComments } from "./source-tree.ts";
@@ -32,8 +33,12 @@ export function pointingWordsOf(text: string): string[] {
 }
 
 export function sentencesOf(file: SourceFile): Sentence[] {
-  const passages = file.path.endsWith(".md") ? passagesOfPage(file.text) : passagesOfCode(file.text);
-  return passages.flatMap(sentencesIn);
+  return passagesOf(file).flatMap(sentencesIn);
+}
+
+function passagesOf({ path, text }: SourceFile): Passage[] {
+  if (path.endsWith(".md")) return passagesOfPage(text);
+  return path.endsWith(".py") ? passagesOfPython(text) : passagesOfCode(text);
 }
 
 /** The first arguments of `describe`, `it` and `test`, also behind `.each(…)`, `.runIf(…)` and the like. */
@@ -115,6 +120,35 @@ function passagesOfCode(text: string): Passage[] {
     }
     if (begins) close(at);
     open.push(words.replace(/^\s*@(?:param|returns|throws)\b/, ""));
+  }
+  close(lines.length);
+  return passages;
+}
+
+/** Docstrings and comments that have a line of their own. A blank line ends a passage; code examples are no prose. */
+function passagesOfPython(text: string): Passage[] {
+  const passages: Passage[] = [];
+  let open: string[] = [];
+  let isDocstring = false;
+  let indent = 0;
+  const lines = text.split("\n");
+  const close = (at: number) => {
+    if (open.length > 0) passages.push({ text: open.join("\n"), line: at - open.length + 1 });
+    open = [];
+  };
+  for (const [at, line] of lines.entries()) {
+    const quotes = line.split('"""').length - 1;
+    const begins = !isDocstring && /^\s*[rbu]?"""/.test(line);
+    const isProse = isDocstring || begins || /^\s*# /.test(line);
+    const words = line.replace(/^\s*(?:# |[rbu]?""")?/, "").replace(/"""\s*$/, "");
+    if (begins) indent = line.search(/\S/);
+    if (isDocstring || begins) isDocstring = begins ? quotes === 1 : quotes === 0;
+    const isExample = !begins && line.search(/\S/) > indent && !/^\s*# /.test(line);
+    if (!isProse || words.trim() === "" || isExample) close(at);
+    else {
+      if (begins || /^(?:[-*:]|\d+\.)\s?\w/.test(words)) close(at);
+      open.push(words);
+    }
   }
   close(lines.length);
   return passages;

@@ -431,9 +431,15 @@ const cases: Readonly<Record<string, Case>> = {
     },
   },
   "no sentence of a comment or a page has more than 30 words": {
-    wrong: [{ [somePath]: `// ${"word ".repeat(31)}` }, { "docs/a.md": `| a | ${"word ".repeat(31)} |` }],
+    wrong: [
+      { [somePath]: `// ${"word ".repeat(31)}` },
+      { "docs/a.md": `| a | ${"word ".repeat(31)} |` },
+      { "a.py": `"""${"word ".repeat(20)}\n${"word ".repeat(11)}"""` },
+      { "a.py": `x = 1\n# ${"word ".repeat(31)}` },
+    ],
     right: {
       [somePath]: `// ${"word ".repeat(20)}.\n// ${"Word ".repeat(20)}.`,
+      "a.py": `"""${"word ".repeat(20)}.\n\n    ${"code ".repeat(31)}\n"""\nx = "${"text ".repeat(31)}"`,
       "docs/a.md": `${"word ".repeat(30)}`,
     },
   },
