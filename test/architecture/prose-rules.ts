@@ -1,7 +1,7 @@
 // How comments, pages and names of tests are written: they name things, in sentences that are read once.
 
 import { pointingWordsOf, type Sentence, sentencesOf, testNamesOf, wordsOf } from "./prose.ts";
-import { fileRule, isCode, type Rule, type Violation } from "./rule.ts";
+import { isCode, type Rule, type Violation } from "./rule.ts";
 import type { SourceFile, Tree } from "./source-tree.ts";
 
 const POINTING_SHARE_MAX = 0.06;
@@ -112,15 +112,4 @@ const sentenceRule: Rule = {
     ),
 };
 
-/** "Look up here", "With this page": the words that begin a page, after its title and a comment of its generator. */
-const opening = /^# .+\n+(?:<!--.*-->\n+)?(?:(?:After|With) this page|(?:Find|Look up|See) here)\b/;
-
-const openingRule = fileRule({
-  name: "a page opens with what the reader can do",
-  why: "Readers look for a task of theirs, and leave a page whose first sentence does not name the task.",
-  mend: "Begin the page with `After this page`, `With this page`, `Find here`, `Look up here` or `See here`.",
-  where: (path) => /^docs\/[^/]+\.md$/.test(path),
-  checkFile: ({ text }) => (opening.test(text) ? [] : [{ found: "opens with something else" }]),
-});
-
-export const proseRules: readonly Rule[] = [pointingRule, testNameRule, sentenceRule, openingRule];
+export const proseRules: readonly Rule[] = [pointingRule, testNameRule, sentenceRule];

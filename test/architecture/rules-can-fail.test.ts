@@ -443,13 +443,6 @@ const cases: Readonly<Record<string, Case>> = {
       "docs/a.md": `${"word ".repeat(30)}`,
     },
   },
-  "a page opens with what the reader can do": {
-    wrong: [{ "docs/a.md": "# Tasks\n\nTasks have a state.\n" }, { "docs/a.md": "Look up here tasks.\n" }],
-    right: {
-      "docs/a.md": "# Tasks\n\n<!-- Generated. -->\n\nLook up here the states of tasks.\n",
-      "docs/adr/0001-a.md": "# Decision\n\nTasks have a state.\n",
-    },
-  },
   "pages name no commits": {
     wrong: [
       { "docs/a.md": "Waggle 5f5140d8-dirty on Node 20." },
