@@ -17,7 +17,7 @@ const introduction = `# Lifecycles
 
 <!-- Generated from machines/ by \`npm run docs:lifecycle\`. Edit the charts, not this page. -->
 
-Look up here the states of tasks, slot leases, agents and coordinators, and the signals that lead from state to state.
+This page lists the states of tasks, slot leases, agents and coordinators, and the signals that lead from state to state.
 The charts are in \`machines/\`, and programs import them from \`waggledance/machines\`. Signals are a contract. Names of
 states may change: programs read \`ready\`, \`busy\`, \`offline\` and a task's state from answers and events. States of the
 agent's and the coordinator's chart run actors: an actor starts when the state begins, and stops when the state ends.

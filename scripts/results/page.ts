@@ -28,7 +28,7 @@ export function resultsPage(results: Results): string {
   const ran = scenarios.filter(({ name }) => results.reports.some(({ scenario }) => scenario === name));
   return `${[
     "# Results",
-    "Look up here how Waggle's rules, published rules and rivals serve the same load, and where others do better than Waggle.",
+    "This page shows how Waggle's rules, published rules and rivals serve the same load, and where others do better than Waggle.",
     `Written by \`npm run simulate:all\` (${results.seeds} seeds, 0 to ${results.seeds - 1}); do not edit. Each figure is a mean over the seeds ± half ` +
       "its 95 % confidence interval; without ± the scenario is deterministic, or all seeds agree. [Simulating](simulate.md) explains " +
       "the runs, the figures and our choices. α is 0.25 unless stated.",
