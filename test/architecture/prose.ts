@@ -138,7 +138,7 @@ function passagesOfPython(text: string): Passage[] {
   };
   for (const [at, line] of lines.entries()) {
     const quotes = line.split('"""').length - 1;
-    const begins = !isDocstring && /^\s*[rbu]?"""/.test(line);
+    const begins: boolean = !isDocstring && /^\s*[rbu]?"""/.test(line);
     const isProse = isDocstring || begins || /^\s*# /.test(line);
     const words = line.replace(/^\s*(?:# |[rbu]?""")?/, "").replace(/"""\s*$/, "");
     if (begins) indent = line.search(/\S/);
