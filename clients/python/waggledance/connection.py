@@ -168,7 +168,8 @@ class Nats:
 
     def subscribe(self, subject, handler):
         with self.lock:
-            self.handlers[sid := fresh()[:12]] = (subject, handler)
+            sid = fresh()[:12]
+            self.handlers[sid] = (subject, handler)
             self.write(f"SUB {subject} {sid}\r\n".encode())
         return sid
 
