@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe } from "vitest";
 import {
@@ -13,7 +14,15 @@ import {
 } from "../../src/agent/handler.ts";
 import { connect } from "../../src/client/connect.ts";
 import { hasProgram } from "../support/programs.ts";
-import { type AgentUnderTest, agentConformance } from "./conformance.ts";
+import {
+  type AgentUnderTest,
+  agentConformance,
+  type FailedSubmission,
+  type SubmissionUnderTest,
+  submissionConformance,
+} from "./conformance.ts";
+
+const folder = fileURLToPath(new URL("../../clients/python", import.meta.url));
 
 agentConformance("the SDK", async (url) => {
   const swarm = await connect({ swarm: "test", nats: url });
@@ -23,6 +32,21 @@ agentConformance("the SDK", async (url) => {
     ended: async () => (await agent.closed)?.code ?? "",
     end: () => swarm.close(),
   };
+});
+
+submissionConformance("the SDK", {
+  confirmsInbox: false,
+  submit: async ({ url, swarm: name, project, inboxPrefix, timeoutMs }) => {
+    const swarm = await connect({ nats: url, swarm: name, project, inboxPrefix });
+    const startedMs = performance.now();
+    const error = await swarm.submit({ kind: "count" }, { timeoutMs }).then(
+      () => new Error("accepted"),
+      (thrown: Error & { code?: string }) => thrown,
+    );
+    const ms = performance.now() - startedMs;
+    await swarm.close();
+    return { code: "code" in error ? (error.code ?? "") : "", message: error.message, ms };
+  },
 });
 
 async function handler(task: HandlerTask, context: HandlerContext): Promise<unknown> {
@@ -63,10 +87,7 @@ function* parts() {
 describe.runIf(hasProgram("python3", "the client for Python"))("in Python", () => {
   agentConformance("the client for Python", async (url) => {
     const child = spawn("python3", ["-c", program, url], {
-      env: {
-        PATH: process.env["PATH"],
-        PYTHONPATH: fileURLToPath(new URL("../../clients/python", import.meta.url)),
-      },
+      env: { PATH: process.env["PATH"], PYTHONPATH: folder },
       stdio: ["pipe", "pipe", "inherit"],
     });
     const said = createInterface(child.stdout)[Symbol.asyncIterator]();
@@ -84,7 +105,18 @@ describe.runIf(hasProgram("python3", "the client for Python"))("in Python", () =
       end: () => ended(child),
     } satisfies AgentUnderTest;
   });
+
+  submissionConformance("the client for Python", { confirmsInbox: true, submit: submittedInPython });
 });
+
+async function submittedInPython(submission: SubmissionUnderTest): Promise<FailedSubmission> {
+  const child = spawn("python3", ["-c", submittingProgram, JSON.stringify(submission)], {
+    env: { PATH: process.env["PATH"], PYTHONPATH: folder },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [printed] = await Promise.all([text(child.stdout), once(child, "close")]);
+  return JSON.parse(printed);
+}
 
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
@@ -113,4 +145,18 @@ print("joined", flush=True)
 for line in sys.stdin:
     if line == "drain\\n": print(agent.drain(), flush=True)
     if line == "ended\\n": agent.ended.wait(20); print(agent.error.code if agent.error else "", flush=True)
+`;
+
+/** Submits on an idle connection: the server's errors for subscriptions have arrived before. */
+const submittingProgram = `
+import json, sys, time, waggledance as w
+of = json.loads(sys.argv[1])
+swarm = w.connect(of["url"], swarm=of["swarm"], project=of["project"], inbox_prefix=of.get("inboxPrefix"))
+swarm.nats.confirmed.wait(20)
+started = time.monotonic()
+try:
+    swarm.submit("count", timeout=of["timeoutMs"] / 1000)
+    print(json.dumps({"code": "", "message": "accepted", "ms": 0}))
+except w.WaggleError as error:
+    print(json.dumps({"code": error.code, "message": error.message, "ms": (time.monotonic() - started) * 1000}))
 `;

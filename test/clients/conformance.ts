@@ -1,10 +1,12 @@
-// The agent's side of the wire as messages: the pushes and answers of a scripted leader, and the messages that an agent
-// must send. Every client that runs agents passes it, in whatever language.
+// What every client must do, in whatever language. Two suites: the agent's side of the wire as messages, against a
+// scripted leader; and submissions that get no answer, on a real nats-server with permissions.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { ResultReport } from "../../src/protocol/schemas.ts";
+import { connectNats, type NatsTransport } from "../../src/transport/nats.ts";
 import { FakeLeader } from "../agent/fake-leader.ts";
 import { startTestBroker, type TestBroker } from "../support/development-broker.ts";
+import { natsServersFor, type RunningNatsServer, startNatsServer } from "../support/nats-server.ts";
 
 /** An agent `a1` of kind `count`, two attempts at a time. Its handler obeys the payload. Any other payload is the
  *  result.
@@ -231,4 +233,116 @@ export function agentConformance(name: string, start: (url: string) => Promise<A
       expect(leader.all("leave")).toMatchObject([{ incarnation: leader.incarnation }]);
     });
   });
+}
+
+export interface SubmissionUnderTest {
+  readonly url: string;
+  readonly swarm: string;
+  readonly project: string;
+  readonly inboxPrefix: string | undefined;
+  /** Maximum time of the submission. */
+  readonly timeoutMs: number;
+}
+
+/** The error of a submission. The id of the task was chosen by the client. */
+export interface FailedSubmission {
+  readonly code: string;
+  readonly message: string;
+  /** Time from the call to the error. */
+  readonly ms: number;
+}
+
+/** @param client.confirmsInbox the client publishes nothing before the server has accepted the inbox
+ *  @param client.submit connects, waits until the connection is idle, submits a task, and closes the connection */
+export function submissionConformance(
+  name: string,
+  client: {
+    readonly confirmsInbox: boolean;
+    readonly submit: (submission: SubmissionUnderTest) => Promise<FailedSubmission>;
+  },
+): void {
+  for (const { path, version } of natsServersFor("submissions without an answer")) {
+    describe(`a submission without an answer: ${name}, nats-server ${version}`, () => {
+      let server: RunningNatsServer;
+      let witness: NatsTransport;
+      /** Ids of the tasks that were published, with repetitions. */
+      let published: string[];
+
+      beforeAll(async () => {
+        server = await startNatsServer({
+          binary: path,
+          extraConfig: `authorization { users: [
+            { user: lead, password: x }
+            { user: ann, password: x, permissions: {
+              publish: ["waggle.v1.*.project.acme.>"], subscribe: ["_INBOX_ann.>"] } }
+          ] }`,
+        });
+        const credentials = { kind: "password", user: "lead", password: "x" } as const;
+        witness = await connectNats({ urls: [server.url], credentials, name: "witness" });
+        witness.subscribe("waggle.v1.test.>", ({ data }) => {
+          const { tasks } = JSON.parse(Buffer.from(data).toString()) as { tasks: { id: string }[] };
+          published.push(...tasks.map(({ id }) => id));
+        });
+        await witness.flush();
+      });
+      beforeEach(() => {
+        published = [];
+      });
+      afterAll(async () => {
+        await witness?.close();
+        await server?.stop();
+      });
+
+      const submit = async (given: Partial<SubmissionUnderTest>): Promise<FailedSubmission> => {
+        const url = server.url.replace("//", "//ann:x@");
+        const permitted = {
+          url,
+          swarm: "test",
+          project: "acme",
+          inboxPrefix: "_INBOX_ann",
+          timeoutMs: 20_000,
+        };
+        const failed = await client.submit({ ...permitted, ...given });
+        await witness.flush();
+        return failed;
+      };
+
+      it("with an inbox that is not permitted ends within a second, with the inbox and the remedy", async () => {
+        const { code, message, ms } = await submit({ inboxPrefix: undefined });
+        expect(code).toBe("WAGGLE_FORBIDDEN");
+        expect(message).toMatch(/^the server does not permit this user to subscribe to _INBOX\.\w+/);
+        expect(message).toContain("Set an inbox prefix that is permitted");
+        expect(message).toContain("NATS_INBOX_PREFIX");
+        expect(ms).toBeLessThan(1_000);
+        expect(message.includes("Nothing was done")).toBe(client.confirmsInbox);
+        expect(message.includes("the outcome is unknown")).toBe(!client.confirmsInbox);
+        expect(published).toHaveLength(client.confirmsInbox ? 0 : 1);
+      });
+
+      it("to a subject that is not permitted ends within a second, with the subject: nothing was done", async () => {
+        const { code, message, ms } = await submit({ project: "blue" });
+        expect(code).toBe("WAGGLE_FORBIDDEN");
+        const sentence =
+          "the server does not permit this user to publish to waggle.v1.test.project.blue.submit";
+        expect(message).toContain(`${sentence}. Nothing was done`);
+        expect(message).toContain("Ask the operator of the server for the permission");
+        expect(ms).toBeLessThan(1_000);
+        expect(published).toEqual([]);
+      });
+
+      it("that a receiver never answers is unknown, and the error names the task", async () => {
+        const { code, message } = await submit({ timeoutMs: 500 });
+        expect(code).toBe("WAGGLE_OUTCOME_UNKNOWN");
+        expect(published).not.toEqual([]);
+        expect(message).toContain(published[0]);
+        expect(message).toContain("nothing is done twice");
+      });
+
+      it("without a receiver ends without a leader: nothing was done", async () => {
+        const { code, message } = await submit({ swarm: "idle", timeoutMs: 500 });
+        expect(code).toBe("WAGGLE_NO_LEADER");
+        expect(message).toContain("Nothing was done");
+      });
+    });
+  }
 }

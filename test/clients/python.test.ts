@@ -16,6 +16,7 @@ import { MemoryJournalStore } from "../../src/journal/memory-store.ts";
 import * as schemas from "../../src/protocol/schemas.ts";
 import * as slots from "../../src/protocol/slot-schemas.ts";
 import { startTestBroker, type TestBroker } from "../support/development-broker.ts";
+import { natsServersFor, startNatsServer } from "../support/nats-server.ts";
 import { hasProgram } from "../support/programs.ts";
 import { silentLogger } from "../support/swarm.ts";
 
@@ -694,11 +695,107 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     expect(printed).toEqual([["WAGGLE_UNAUTHORIZED"], ["WAGGLE_UNAUTHORIZED"]]);
   });
 
+  it("names a task without an answer, so that a second submission repeats the task", async () => {
+    const ids: string[] = [];
+    const silent = broker.transport.subscribe("waggle.v1.silent.>", ({ data }) => {
+      ids.push(JSON.parse(Buffer.from(data).toString()).tasks[0].id);
+    });
+    await broker.transport.flush();
+    const printed = await python(`
+      import waggledance as w
+      def failed(swarm, **task):
+          try: swarm.submit("x", timeout=0.3, **task)
+          except w.WaggleError as error:
+              say(error.code, error.task, error.task in error.message)
+              return error
+      with w.connect(url, swarm="silent") as swarm:
+          first = failed(swarm)
+          failed(swarm, id=first.task)
+          say(list(swarm.tasks))
+      with w.connect(url, swarm="idle") as swarm: failed(swarm, id="mine")
+    `);
+    silent.unsubscribe();
+    const unknown = ["WAGGLE_OUTCOME_UNKNOWN", ids[0], true];
+    expect(printed).toEqual([unknown, unknown, [[]], ["WAGGLE_NO_LEADER", "mine", false]]);
+    expect(ids.length).toBeGreaterThanOrEqual(2);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it("asks nothing under a name with characters that subjects do not have, or after a wait that is no time", async () => {
+    const printed = await python(`
+      import waggledance as w
+      def refused(call):
+          try: call()
+          except w.WaggleError as error: say(error.code, error.field)
+      with w.connect(url, swarm="test") as swarm:
+          refused(lambda: swarm.submit("x", project="a b"))
+          refused(lambda: swarm.query("status", project="a.b"))
+          refused(lambda: list(swarm.events(project="*")))
+          refused(lambda: swarm.agent(["x"], print, id="a b"))
+          refused(lambda: swarm.agent(["x"], print, group="a.b"))
+          refused(lambda: swarm.submit("x", timeout="3"))
+          refused(lambda: swarm.submit("x", deadline=object()))
+          refused(lambda: swarm.acquire("gpu", idle_timeout="5"))
+      refused(lambda: swarm.submit("x"))
+      refused(lambda: swarm.agent(["x"], print))
+      refused(lambda: list(swarm.events()))
+      refused(lambda: w.connect(url, swarm="a b"))
+      refused(lambda: w.connect(url, inbox_prefix="foo"))
+    `);
+    expect(printed).toEqual([
+      ...["project", "project", "project", "id", "group", "timeout", "deadline", "idle_timeout"].map(
+        (field) => ["WAGGLE_INVALID_MESSAGE", field],
+      ),
+      ...[0, 1, 2].map(() => ["WAGGLE_UNREACHABLE", null]),
+      ["WAGGLE_INVALID_CONFIG", "swarm"],
+      ["WAGGLE_INVALID_CONFIG", "inbox_prefix"],
+    ]);
+  });
+
   it("sends nothing but messages of the wire", () => {
     expect(wrong).toEqual([]);
     expect([...verbs].sort()).toEqual(Object.keys(schemaByVerb).sort());
   });
 });
+
+for (const { path, version } of natsServersFor("the client for Python")) {
+  describe.runIf(hasProgram("python3", "the client for Python"))(`in Python, nats-server ${version}`, () => {
+    it("ends a wait, chunks and an agent whose messages the server does not let through", async () => {
+      const server = await startNatsServer({
+        binary: path,
+        extraConfig: `authorization { users: [ { user: mute, password: x, permissions: {
+          publish: [">"], subscribe: { allow: ["_INBOX_mute.>"], deny: ["_INBOX_mute.*.done", "_INBOX_mute.*.chunk"] }
+        } } ] }`,
+      });
+      const printed = await python(
+        `
+        import time
+        import waggledance as w
+        def of(call):
+            started = time.monotonic()
+            try: call()
+            except w.WaggleError as error: say(error.code, error.message, time.monotonic() - started < 1)
+        with w.connect(url, inbox_prefix="_INBOX_mute") as swarm:
+            of(lambda: swarm.task("t1").outcome())
+            of(lambda: list(swarm.task("t1").chunks()))
+            of(lambda: swarm.agent(["x"], print, id="a1"))
+      `,
+        server.url.replace("//", "//mute:x@"),
+      );
+      await server.stop();
+      const forbidden = (subject: string, remedy: string) => [
+        "WAGGLE_FORBIDDEN",
+        expect.stringMatching(`subscribe to ${subject}\\. No .* can arrive\\. ${remedy}`),
+        true,
+      ];
+      expect(printed).toEqual([
+        forbidden("_INBOX_mute\\.\\w+\\.done", "Set an inbox prefix that is permitted"),
+        forbidden("_INBOX_mute\\.\\w+\\.chunk", "Set an inbox prefix that is permitted"),
+        forbidden("waggle\\.v1\\.default\\.agent\\._\\.a1\\.assign", "Name a group that is permitted"),
+      ]);
+    });
+  });
+}
 
 /** Runs a program. @returns the arguments of its calls of `say` */
 async function python(program: string, url = broker.url): Promise<unknown[]> {

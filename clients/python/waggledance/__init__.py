@@ -1,4 +1,4 @@
-"""Waggle for Python: submit tasks, run agents, hold slots, follow events. The standard library is enough.
+"""Waggle for Python: submit tasks, run agents, hold slots, follow events. Needs no other package.
 
     import waggledance
 
@@ -6,12 +6,14 @@
         with swarm.agent(["shout"], lambda task: task.text().upper(), max_concurrent=4):
             print(swarm.submit("shout", "hello").result())  # HELLO
 
-The wire is docs/protocol.md. Every method may be called from any thread; handlers run in threads of their own. Times
-are seconds. Errors of the swarm are `WaggleError` with a stable `code`.
+Every method may be called from any thread. Handlers run in separate threads. Durations are seconds, except fields of
+messages that end in `_ms`. Errors are `WaggleError` with a stable `code`. docs/protocol.md describes the messages.
 """
 from .agent import Agent, Slot
 from .attempt import Attempt, Infrastructure, InvalidInput
 from .client import Chunk, Swarm, Task, connect
-from .connection import OnHold, WaggleError, __version__
+from .connection import __version__
+from .wire import OnHold, WaggleError
 
-__all__ = ["connect", "Swarm", "Task", "Chunk", "Agent", "Attempt", "Slot", "InvalidInput", "Infrastructure", "OnHold", "WaggleError"]
+__all__ = ["connect", "Swarm", "Task", "Chunk", "Agent", "Attempt", "Slot", "InvalidInput", "Infrastructure", "OnHold",
+           "WaggleError"]

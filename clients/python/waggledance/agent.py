@@ -1,21 +1,28 @@
-"""An agent: joins, sends heartbeats, runs attempts in threads, reports results until they are answered, holds slots.
+"""An agent: joins, sends heartbeats, runs attempts in threads, reports each result until the answer, holds slots.
 
-Leases: an attempt or a slot counts while a leader confirms the heartbeats. Without a confirmation for most of a lease the
-agent aborts what it runs, for another agent may have it. Assignments that arrive then wait for the next confirmation.
+A lease: the agent owns attempts and slots while a leader confirms heartbeats. Without a confirmation for most of a
+lease the agent aborts all attempts, because the leader may assign the tasks again. New assignments then wait for the
+next confirmation.
 """
 import json, threading, time
 
 from .attempt import Attempt, key_of, release_after, wait_of
-from .connection import WaggleError, error_of, fresh, require, wired
+from .wire import FOREVER, MAY_DECIDE_LATER, WaggleError, error_of, fresh, require, seconds_of, wired
 
 SAFE_SHARE = 0.8  # of a lease
-FOREVER = 1e9
 FINAL = {"WAGGLE_STALE_TOKEN", "WAGGLE_UNKNOWN_TASK", "WAGGLE_GONE", "WAGGLE_FENCED"}  # refusals of a result
+RESULTS_PER_MESSAGE = 256
 ACQUIRE_TERMS = ("timeoutMs", "idleTimeoutMs", "tokens", "project", "user", "label", "as")
 
 
+def failed(report, why):
+    """The report of a failure, in place of a result that the leader cannot accept."""
+    names = {name: report[name] for name in ("project", "task", "attempt", "token")}
+    return {**names, "outcome": "failed", "error": why[:1024]}
+
+
 def told_again(report, answer):
-    """What to report in place of a report that the leader did not take. @returns None after a final answer"""
+    """The next report after the leader's answer to `report`. @returns None after a final answer"""
     if answer["ok"] or answer["code"] in FINAL:
         return None
     if answer["code"] != "WAGGLE_INVALID_MESSAGE":
@@ -24,13 +31,12 @@ def told_again(report, answer):
         return {name: each for name, each in report.items() if name != "hold"}
     if report["outcome"] == "failed":
         return None
-    names = {name: report[name] for name in ("project", "task", "attempt", "token")}
-    return {**names, "outcome": "failed", "error": f"the result was refused: {answer['message']}"[:1024]}
+    return failed(report, f"the result was refused: {answer['message']}")
 
 
 class Slot:
-    """Held slots. Release them, or leave the context manager. `lost` is set when the lease was lost, or the
-    handler ended that acquired them: stop the use."""
+    """The slots of one `acquire`. `release`, or the end of a `with`, gives the slots back. `lost` is an Event: set when
+    the lease is lost, or when the handler that acquired the slots ends. Stop the use of the resource then."""
 
     def __init__(self, agent, handle, resources, attempt=None):
         self.agent, self.handle, self.resources, self.attempt = agent, handle, resources, attempt
@@ -38,22 +44,27 @@ class Slot:
         self.expected, self.released = None, False  # tokens that the attempt is charged without a report
 
     def report(self, tokens, *, partial=False):
-        """Adds tokens used; the sum is charged at the release. `partial`: the work was cut off.
-        @raises WaggleError unless `tokens` is a whole number"""
+        """Adds used tokens. The release charges the sum. `partial`: the work was cut off.
+        @raises WaggleError WAGGLE_INVALID_MESSAGE unless `tokens` is a whole number"""
         tokens = self.usage.get("usage", {}).get("tokens", 0) + require(tokens, 0, "report", "tokens")
         self.usage = {"usage": {"tokens": tokens, **({"partial": True} if partial else {})}}
 
     def touch(self):
-        """Starts the idle time anew: call it a few times per idle time. @returns whether the slots are held"""
+        """Restarts the idle time. Call it a few times per `idle_timeout`. @returns whether the slots are still held"""
         return self.agent.ask("touch", {"handle": self.handle})["state"] == "held"
 
     def release(self, *, retry_after=None, until=None, refused=False, resource=None, reason="", unanswered=False):
-        """Idempotent. `retry_after` or `until`, as of `Infrastructure`: the provider refused the work, and its resources (or
-        `resource`) go on hold before the slots are free. `refused=True`, without a time, or with one that cannot be read: the third
-        refusal in a row places the hold. What was reported counts
-        also after the loss of the slots, and a refusal of one resource also after the release. `unanswered=True`: the work failed
-        or was cut off before the provider answered, so the release is no success. The end of a `with` by an exception is unanswered,
-        or refused by an `Infrastructure` whose `scope` is one of the resources.
+        """Gives the slots back, once. Repeated calls do nothing.
+
+        Without arguments the release counts as a success of the provider. `retry_after` or `until`, as in
+        `Infrastructure`, say that the provider refused the work: the slots' resources, or `resource`, go on hold before
+        the slots are free. `refused=True` reports a refusal without a time; a time that cannot be read counts as no
+        time. The third refusal in a row then places a hold. `unanswered=True`: the work failed, or was cut off, before
+        the provider answered.
+
+        Reported tokens count also after the slots were lost. A refusal counts also after the release, for slots of one
+        resource. A `with` that ends by an exception releases as unanswered, or as refused for an `Infrastructure` with
+        a resource of the slots as `scope`.
         @raises WaggleError when no leader answers"""
         refused = refused or retry_after is not None or until is not None
         if self.released and not refused:
@@ -81,25 +92,32 @@ class Slot:
 
 
 class Agent:
-    """A running agent (`Swarm.agent`). `ended` is set at its end, and `error` tells why it ended by itself: WAGGLE_FORBIDDEN, WAGGLE_FENCED
-    or WAGGLE_UNAUTHORIZED. `drain`, and the end of a `with`, raise it."""
+    """A running agent, from `Swarm.agent`. `ended` is an Event that is set at the agent's end. An agent that ended by
+    itself has an `error`: WAGGLE_FORBIDDEN, WAGGLE_FENCED or WAGGLE_UNAUTHORIZED. `drain` and the end of a `with` raise
+    the error."""
 
     def __init__(self, swarm, id, group, handler, profile):
         self.nats, self.id, self.handler, self.profile = swarm.nats, id, handler, profile
-        self.prefix, self.term, self.lock, self.changed = f"{swarm.prefix}.agent.{group}.{id}", 0, threading.RLock(), threading.Event()
+        self.prefix, self.term = f"{swarm.prefix}.agent.{group}.{id}", 0
+        self.lock, self.changed = threading.RLock(), threading.Event()
         self.is_draining, self.is_over, self.error, self.ended = False, False, None, threading.Event()
-        self.newest = None  # incarnation of the newest accepted session, as far as known: a join names it
+        self.newest = None  # incarnation of the agent's newest session, if known: a join names the incarnation
         self.running, self.slots = 0, {}  # handlers of all incarnations; slots by handle
         self.reports, self.has_reports, self.ttl, self.period = [], threading.Event(), 10.0, 1.0
         self.begin()
-        self.subscription = self.nats.subscribe(self.prefix + ".assign", lambda _, data: self.pushed(json.loads(data)))
+        self.assign = self.prefix + ".assign"
+        self.subscription = self.nats.subscribe(self.assign, lambda _, data: self.pushed(json.loads(data)))
+        try:
+            self.join()
+        except WaggleError:
+            self.nats.unsubscribe(self.subscription)
+            raise
         self.nats.on_connected.append(self.changed.set)
-        self.join()
         for work in (self.live, self.report):
             threading.Thread(target=work, daemon=True).start()
 
     def begin(self):
-        """A new incarnation: a new session without memory."""
+        """Begins a session without attempts of earlier sessions, under a new incarnation."""
         self.incarnation, self.seen, self.early, self.held, self.deferred = fresh(), 0, set(), {}, []
         self.confirmed_at, self.must_join = -FOREVER, True
 
@@ -114,6 +132,7 @@ class Agent:
         self.nats.publish(f"{self.prefix}.{verb}", {"incarnation": self.incarnation, **message})
 
     def join(self):
+        self.nats.confirm(self.assign, is_undone=None)
         sent_at = time.monotonic()
         free = self.profile["maxConcurrent"] - self.running
         after = {} if self.newest is None else {"after": self.newest}
@@ -167,9 +186,10 @@ class Agent:
         elif kind in ("rejoin", "fenced"):
             self.abort()
             if kind == "fenced":
-                self.fail(WaggleError("WAGGLE_FENCED", f"another process joined as {self.id}: give each its own id"))
+                message = f"a second process joined as agent {self.id}: give each process an id of its own"
+                self.fail(WaggleError("WAGGLE_FENCED", message))
             elif refusal := push.get("refusal"):
-                self.fail(error_of(refusal))  # a grant or the policy no longer permits the agent: it may not join again
+                self.fail(error_of(refusal))  # a grant or the policy no longer permits the agent to join
             self.begin()
         elif kind == "slots-granted":
             for handle in push["handles"]:
@@ -185,7 +205,7 @@ class Agent:
     def start(self, assignment):
         number = assignment["number"]
         if number <= self.seen or number in self.early:
-            return  # a repetition
+            return  # repeated by the leader
         self.early.add(number)
         while self.seen + 1 in self.early:
             self.seen += 1
@@ -210,19 +230,19 @@ class Agent:
             self.has_reports.set()
 
     def report(self):
-        """Sends results until each is answered: an attempt is held until then."""
+        """Repeats each result until the answer. The agent holds the attempt until then."""
         while not self.ended.is_set():
             self.has_reports.wait(0.5)
             with self.lock:
-                batch = [(attempt, report) for attempt, report in self.reports if attempt.incarnation == self.incarnation][:256]
                 self.has_reports.clear()
+                batch = [each for each in self.reports if each[0].incarnation == self.incarnation][:RESULTS_PER_MESSAGE]
             answers = []
             try:
                 if batch:
                     answers = self.ask("result", {"results": [report for _, report in batch]}, FOREVER)["answers"]
             except WaggleError as error:
-                if error.code in ("WAGGLE_NO_LEADER", "WAGGLE_UNREACHABLE"):
-                    continue  # of an earlier incarnation, or the agent ends
+                if error.code in MAY_DECIDE_LATER:
+                    continue  # a new session began, or the agent ends
                 self.fail(error)
             with self.lock:
                 for (attempt, report), answer in zip(batch, answers):
@@ -248,7 +268,7 @@ class Agent:
         self.slots = {}
 
     def live(self):
-        """Heartbeats, and the watch over leases."""
+        """Joins, sends heartbeats, and leaves after a drain."""
         while not self.ended.is_set():
             try:
                 if self.must_join:
@@ -260,7 +280,7 @@ class Agent:
                     self.ask("leave", {}, 2.0)
                     return self.ended.set()
             except WaggleError as error:
-                if error.code not in ("WAGGLE_NO_LEADER", "WAGGLE_UNREACHABLE"):
+                if error.code not in MAY_DECIDE_LATER:
                     self.fail(error)
             self.changed.wait(self.period)
             self.changed.clear()
@@ -271,23 +291,28 @@ class Agent:
             slots = {"held": [], "waiting": []}
             for handle, slot in self.slots.items():
                 slots["held" if slot.granted.is_set() else "waiting"].append(handle)
-            message = {"incarnation": incarnation, "status": "busy" if held else "ready", "inFlight": len(held), "held": held,
-                       "seen": self.seen, "draining": self.is_draining, **({"slots": slots} if self.slots else {})}
+            message = {"incarnation": incarnation, "status": "busy" if held else "ready", "inFlight": len(held),
+                       "held": held, "seen": self.seen, "draining": self.is_draining,
+                       **({"slots": slots} if self.slots else {})}
         answer = self.nats.request(self.prefix + ".heartbeat", message, self.period)
         with self.lock:
-            if answer and answer.get("renewed") and answer["term"] >= self.term and incarnation == self.incarnation:
+            if answer.get("renewed") and answer["term"] >= self.term and incarnation == self.incarnation:
                 self.confirmed_at, self.term = sent_at, answer["term"]
                 self.obey_deferred()
             elif time.monotonic() - self.confirmed_at > self.ttl * SAFE_SHARE:
-                self.abort()  # another agent may have the attempts by now
+                self.abort()  # the leader may assign the tasks again
 
     def acquire(self, *resources, attempt=None, weight=1, timeout=None, idle_timeout=None, as_=None, **terms):
         terms = wired(terms, ACQUIRE_TERMS, "acquire", ("timeout", "idle_timeout", "weight"))
+        times = {}
+        for name, field, wait in (("timeoutMs", "timeout", timeout), ("idleTimeoutMs", "idle_timeout", idle_timeout)):
+            if wait is not None:
+                times[name] = round(seconds_of(wait, "acquire", field) * 1000)
         slot = Slot(self, fresh(), resources, attempt)
         self.slots[slot.handle] = slot
         holder = attempt.holder if attempt else slot.handle
-        times = {"timeoutMs": timeout and round(timeout * 1000), "idleTimeoutMs": idle_timeout and round(idle_timeout * 1000)}
-        wish = {"handle": slot.handle, "resources": list(resources), "weight": weight, "holder": holder, "as": as_, **times, **terms}
+        wish = {"handle": slot.handle, "resources": list(resources), "weight": weight, "holder": holder, "as": as_,
+                **times, **terms}
         wish = {name: each for name, each in wish.items() if each is not None}
         try:
             answer = self.ask("acquire", wish)["answer"]
@@ -302,7 +327,7 @@ class Agent:
             if attempt.aborted.is_set() and self.slots.pop(slot.handle, None):
                 self.ask("release", {"handle": slot.handle})
                 raise WaggleError("WAGGLE_HANDLE_ENDED", f"{' and '.join(resources)}: the attempt was aborted")
-        if slot.reason == "on-hold":  # the answer to a new request says until when
+        if slot.reason == "on-hold":  # the answer to a new request has the end of the hold
             again = {"weight": weight, "timeout": timeout, "idle_timeout": idle_timeout, "as_": as_, **terms}
             return self.acquire(*resources, attempt=attempt, **again)
         if slot.reason is not None:
@@ -317,8 +342,9 @@ class Agent:
             self.abort()
 
     def drain(self, timeout=None):
-        """Takes nothing new, finishes what runs, leaves. @returns whether it has left within `timeout` seconds. @raises WaggleError when
-        the agent has ended by itself"""
+        """Takes no new attempts, finishes running attempts, and leaves the swarm.
+        @returns whether the agent has left within `timeout` seconds; None waits without limit
+        @raises WaggleError when the agent ended by itself"""
         has_left = self.leave(timeout)
         if self.error:
             raise self.error
@@ -330,7 +356,7 @@ class Agent:
         return self.ended.wait(timeout)
 
     def stop(self):
-        """Aborts what runs, gives it back, leaves."""
+        """Aborts running attempts, so that the leader assigns the tasks again, and leaves within 3 s."""
         with self.lock:
             self.abort()
         self.leave(3.0)
@@ -341,4 +367,4 @@ class Agent:
         return self
 
     def __exit__(self, kind, *_):
-        self.drain() if kind is None else self.leave()  # an exception of the block comes first
+        self.drain() if kind is None else self.leave()  # an exception of the block hides the agent's error

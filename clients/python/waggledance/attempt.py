@@ -1,18 +1,20 @@
-"""What a handler gets, and what it raises: an attempt of a task, its chunks, its slots, its report."""
+"""The argument of a handler: an attempt of a task, with chunks, slots and the report. And the handler's errors."""
 import asyncio, base64, email.utils, inspect, json, math, threading, time
 
-from .connection import PAYLOAD_BYTES, OnHold, WaggleError, decoded, encoded, require
+from .wire import PAYLOAD_BYTES, OnHold, WaggleError, decoded, encoded, require
 
 CHUNK_SECONDS = 0.05  # between two messages of chunks
-ABORT_SECONDS = 0.2  # until a coroutine sees the abort of its attempt
+ABORT_SECONDS = 0.2  # until an abort cancels a coroutine
 CHUNK_BYTES, CHUNKS_BYTES = 128 * 1024, 256 * 1024  # of one chunk; of several in one message, as JSON
 HOLD_MS = 7 * 24 * 3600 * 1000  # the longest hold
 
 
 def wait_of(retry_after=None, until=None):
-    """The wire's form of a time until a provider accepts work again: a past time is 0 ms, a longer one is 7 days, and one that
-    cannot be read is none. `retry_after`: seconds, or the text of a header, seconds or an HTTP date. `until`: a datetime, seconds
-    since 1970, or an HTTP date."""
+    """The time until a provider accepts work again, as a field of messages: from 0 ms to 7 days, or no field for a time
+    that cannot be read.
+
+    `retry_after`: seconds, or the text of a `Retry-After` header. `until`: a datetime, seconds since 1970, or an HTTP
+    date."""
     try:
         if isinstance(retry_after, str) and ":" in retry_after:
             retry_after, until = None, retry_after
@@ -27,15 +29,17 @@ def wait_of(retry_after=None, until=None):
 
 
 class InvalidInput(Exception):
-    """Raised by a handler: the payload is at fault. The task ends, without a retry."""
+    """Raised by a handler for a wrong payload. The task fails without a retry."""
 
 
 class Infrastructure(Exception):
-    """Raised by a handler: the environment is at fault. The task is tried again, and the attempt does not count.
+    """Raised by a handler when the environment is at fault, such as a provider that is down. The task is tried again,
+    and the attempt does not count.
 
-    `retry_after` (seconds, or the text of the header), `until` (a datetime, or seconds since 1970) or `scope`: something refused
-    the work, as a quota does. The agent is on hold until then; with `scope` "type" all agents of its type, with
-    {"resource": "gpt-4o"} the resource. Without a time, or with one that cannot be read, the swarm guesses."""
+    With `retry_after`, `until` or `scope`, the work was refused, for example by a quota, and the swarm places a hold.
+    `retry_after`: seconds, or the text of a `Retry-After` header. `until`: a datetime, or seconds since 1970. `scope`:
+    "type" puts all agents of the agent's type on hold, {"resource": "gpt-4o"} the resource. Default: the agent alone.
+    Without a readable time the swarm chooses the length of the hold."""
 
     def __init__(self, message="", retry_after=None, scope=None, until=None):
         super().__init__(message)
@@ -43,8 +47,8 @@ class Infrastructure(Exception):
 
 
 def release_after(error, resources):
-    """How `Slot.release` is called after an exception in the work, or None. Without a refusal of one of the resources the
-    exception says nothing about them."""
+    """The arguments of `Slot.release` after work that ended with `error`, or with None for success. Only an
+    `Infrastructure` with a held resource as scope is a refusal by the resource."""
     if error is None:
         return {}
     hold = error.hold if isinstance(error, Infrastructure) else {}
@@ -72,8 +76,10 @@ def key_of(attempt):
 
 
 class Attempt:
-    """What a handler gets: `id`, `attempt`, `kind`, `project`, `user`, `attributes` (a dict of texts), `payload` (text or
-    bytes), `aborted` (an Event)."""
+    """The argument of a handler: one attempt of a task.
+
+    `id`, `project`, `kind` and `user` are the task's; `attributes` is the submitter's dict; `payload` is text or bytes.
+    `attempt` is the number of the attempt, from 1. `aborted` is an Event: end soon after it is set."""
 
     def __init__(self, agent, assignment, incarnation):
         self.agent, self.assignment, self.incarnation, self.key = agent, assignment, incarnation, key_of(assignment)
@@ -86,7 +92,7 @@ class Attempt:
 
     @property
     def holder(self):
-        """Names the attempt to the leader, as who acquires slots."""
+        """The attempt's name as a holder of slots."""
         return f"{self.incarnation}.{self.assignment['number']}"
 
     @property
@@ -94,17 +100,19 @@ class Attempt:
         return {"project": self.project, "task": self.id, "attempt": self.attempt}
 
     def text(self):
+        """The payload as text. @raises UnicodeDecodeError for bytes that are not UTF-8"""
         return self.payload.decode() if isinstance(self.payload, bytes) else self.payload
 
     def json(self):
-        """@raises InvalidInput when the payload is not JSON"""
+        """The payload as a value of JSON. @raises InvalidInput when the payload is not JSON"""
         try:
             return json.loads(self.payload)
         except ValueError as cause:
-            raise InvalidInput(f"the payload is not JSON: {cause}")
+            raise InvalidInput(f"the payload is not JSON: {cause}") from None
 
     def emit(self, chunk):
-        """Sends a part of the result at once, if the task was submitted with `stream`. @raises ValueError beyond 128 KiB"""
+        """Sends a part of the result before the end of the attempt. Does nothing for a task without `stream`.
+        @raises ValueError beyond 128 KiB"""
         part = encoded(chunk, "chunk", CHUNK_BYTES)
         if not self.assignment.get("stream"):
             return
@@ -133,26 +141,31 @@ class Attempt:
         self.sent += len(chunks)
 
     def progress(self, fraction=None, message=None):
-        """Resets the stall limit, and is shown to watchers. Call it at most four times a second."""
+        """Reports progress to observers, and restarts the stall limit (`stall_ms`). `fraction`: from 0 to 1. Call it at
+        most four times per second."""
         more = {"fraction": fraction, "message": None if message is None else message[:1024]}
         self.agent.publish("progress", {**self.name, **{name: each for name, each in more.items() if each is not None}})
 
     def report_tokens(self, count):
-        """Adds used tokens: the project's budget is charged with the sum. @raises WaggleError unless it is a whole number"""
+        """Adds used tokens. The project's budget is charged with the sum.
+        @raises WaggleError WAGGLE_INVALID_MESSAGE unless `count` is a whole number"""
         self.tokens = (self.tokens or 0) + require(count, 0, "report_tokens", "count")
 
     def acquire(self, *resources, project=None, user=None, tokens=None, **terms):
-        """As `Swarm.acquire`, for this attempt: its end releases the slots, and its abort gives up the wait. Project and user are
-        the task's, and reported tokens, or else `tokens`, are the attempt's. With slots held, only resources later in name order."""
+        """As `Swarm.acquire`, for the attempt. The end of the attempt releases the slots, and an abort ends the wait.
+
+        Project and user are the task's. The attempt is charged for the tokens that `slot.report` counts, or else for
+        `tokens`. While the attempt holds slots, `acquire` accepts only resources with names after the held ones."""
         if project not in (None, self.project):
-            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"project: in a handler it is the task's, {self.project!r}", "project")
+            message = f"acquire: project: must be the task's project in a handler, {self.project!r}"
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", message, "project")
         slot = self.agent.acquire(*resources, attempt=self, **terms)
         slot.expected = tokens
         self.slots.append(slot)
         return slot
 
     def run(self):
-        """Calls the handler. @returns the report of the result"""
+        """Calls the handler. @returns the report of the attempt"""
         failure = None
         try:
             given = self.agent.handler(self)
@@ -171,7 +184,7 @@ class Attempt:
         except Infrastructure as error:
             failure = error
             report = {"outcome": "infrastructure", "error": str(error)[:1024], "hold": error.hold}
-        except BaseException as error:  # whatever a handler raises counts against the agent, sys.exit() too
+        except BaseException as error:  # every exception of a handler counts against the agent, also of sys.exit()
             failure = error
             report = {"outcome": "failed", "error": (str(error) or repr(error))[:1024]}
         if self.aborted.is_set() and report["outcome"] != "completed":
@@ -179,12 +192,13 @@ class Attempt:
         for slot in self.slots:
             try:
                 if not slot.released:  # a hold is placed before the slot is free
-                    slot.lost.set()  # for threads of the handler that go on
+                    slot.lost.set()  # for threads that the handler left running
                     slot.release(**release_after(failure, slot.resources))
             except WaggleError:
-                pass  # no leader answers: heartbeats no longer list the slot, so the leader takes it back
+                pass  # heartbeats no longer list the slot, so the leader takes the slot back
         self.flush()
-        return {**self.name, "token": self.assignment["token"], **report, **({} if self.tokens is None else {"tokens": self.tokens})}
+        used = {} if self.tokens is None else {"tokens": self.tokens}
+        return {**self.name, "token": self.assignment["token"], **report, **used}
 
     def drain(self, parts):
         yielded = []
@@ -199,7 +213,7 @@ class Attempt:
             parts.close()
 
     async def awaited(self, given):
-        """The result of a coroutine or an asynchronous generator. The abort of the attempt cancels it."""
+        """The result of a coroutine or an asynchronous generator, which an abort of the attempt cancels."""
         work = asyncio.ensure_future(self.drain_async(given) if inspect.isasyncgen(given) else given)
         while not (work.done() or self.aborted.is_set()):
             await asyncio.wait([work], timeout=ABORT_SECONDS)

@@ -1,86 +1,129 @@
-"""A swarm for its users: tasks, results, chunks, queries, events."""
-import collections, json, os, queue, socket, threading, time
+"""A connection to a swarm: submit tasks, read results and chunks, ask about the swarm, follow events."""
+import collections, json, os, queue, re, socket, threading, time
 
-from .connection import MAY_DECIDE_LATER, PATIENCE_SECONDS, PAYLOAD_BYTES, Nats, WaggleError
-from .connection import decoded, encoded, error_of, fresh, require, wired
+from .connection import PATIENCE_SECONDS, Nats
+from .wire import FOREVER, MAY_DECIDE_LATER, PAYLOAD_BYTES, WaggleError
+from .wire import decoded, encoded, error_of, fresh, name_of, require, seconds_of, wired
 
-ASK_AGAIN_SECONDS = 5.0  # a list of waiting clients does not survive its leader
+ASK_AGAIN_SECONDS = 5.0  # a new leader does not know which clients wait
 KEPT_CHUNKS, KEPT_CHUNKS_LENGTH = 65_536, 4 * 1024 * 1024  # of a task; beyond, the oldest are dropped
-SUBMIT_FIELDS = ("id", "user", "role", "needs", "affinity", "attributes", "weight", "priority", "tokens", "deadline", "notBefore",
-                 "maxAttempts", "timeoutMs", "stallMs", "stream", "encoding", "traceparent", "tracestate")
+SUBMIT_FIELDS = ("id", "user", "role", "needs", "affinity", "attributes", "weight", "priority", "tokens", "deadline",
+                 "notBefore", "maxAttempts", "timeoutMs", "stallMs", "stream", "encoding", "traceparent", "tracestate")
 PROFILE_FIELDS = ("role", "type", "labels", "maxConcurrent", "prefetch")
 
 Chunk = collections.namedtuple("Chunk", "attempt index data")
-Chunk.__doc__ = "A part of a result: `data` is text or bytes. A missing `index` was lost on the way; the result is whole."
+Chunk.__doc__ = "A part of a result. `data` is text or bytes. A gap in `index` is a lost chunk; the result is complete."
 
 
-def connect(url=None, *, swarm=None, project=None, user=None, token=None, inbox_prefix=None):
-    """Connects to `url` (nats://user:password@host:4222, tls://…, several servers of a cluster with commas), else NATS_URL, else
-    .waggle/broker.json of this folder. Swarm, project and user are else WAGGLE_SWARM, WAGGLE_PROJECT and WAGGLE_USER.
+def connect(url=None, *, swarm=None, project=None, user=None, token=None, inbox_prefix=None, group=None):
+    """Connects to a swarm. Every argument is optional:
+
+    - `url`: the NATS server, such as nats://user:password@host:4222, or tls://…; servers of one cluster are separated
+      by commas. Default: NATS_URL, or the broker that `waggle up` started in the working directory.
+    - `swarm`, `project`, `user`: default WAGGLE_SWARM, WAGGLE_PROJECT and WAGGLE_USER, or else "default"; for the user
+      also USER.
+    - `token`: the token of a server with token authentication.
+    - `inbox_prefix`: prefix of the subjects on which answers arrive, such as _INBOX_ann. Required if the server permits
+      only this prefix. Default: NATS_INBOX_PREFIX, or _INBOX.
+    - `group`: group of agents without a group of their own, and of `acquire`. Default: no group.
 
     @raises WaggleError WAGGLE_NO_BROKER, WAGGLE_INVALID_CONFIG, WAGGLE_UNREACHABLE, WAGGLE_UNAUTHORIZED"""
+    def named(field, given):
+        return name_of(given or os.environ.get(f"WAGGLE_{field.upper()}") or "default", field, "WAGGLE_INVALID_CONFIG")
+
+    swarm, project = named("swarm", swarm), named("project", project)
+    group = "_" if group is None else name_of(group, "group", "WAGGLE_INVALID_CONFIG")
+    user = user or os.environ.get("WAGGLE_USER") or os.environ.get("USER") or "default"
     url, folder = url or os.environ.get("NATS_URL"), False
     if url is None:
         try:
             with open(os.path.join(".waggle", "broker.json"), encoding="utf8") as file:
                 broker = json.load(file)
-        except (OSError, ValueError):
-            raise WaggleError("WAGGLE_NO_BROKER", "no url, no NATS_URL, no .waggle/broker.json: run `waggle up` here")
-        url, token, folder = broker["url"], broker["secret"], broker["kind"] == "development"
+            url, token, folder = broker["url"], broker["secret"], broker["kind"] == "development"
+        except (OSError, ValueError, KeyError, TypeError):
+            message = "no url, no NATS_URL, and no .waggle/broker.json in the working directory: run `waggle up` " \
+                      "there, or give the URL of a NATS server"
+            raise WaggleError("WAGGLE_NO_BROKER", message) from None
         if not folder:
-            url = url.replace("//", f"//waggle:{token}@")  # its user for clients without keys (nkeys)
-    nats = Nats(url, token, inbox_prefix or os.environ.get("NATS_INBOX_PREFIX", "_INBOX"), folder)
-    said = lambda name: os.environ.get(f"WAGGLE_{name}")
-    user = user or said("USER") or os.environ.get("USER") or "default"
-    return Swarm(nats, swarm or said("SWARM") or "default", project or said("PROJECT") or "default", user)
+            url = url.replace("//", f"//waggle:{token}@")  # the broker's user for clients without nkeys
+    nats = Nats(url, token, inbox_prefix or os.environ.get("NATS_INBOX_PREFIX") or "_INBOX", folder)
+    return Swarm(nats, swarm, project, user, group)
 
 
 class Swarm:
-    """A connection to a swarm. Closing it, or leaving it as a context manager, stops its agents."""
+    """A connection to a swarm, from `connect`. `close`, or the end of a `with`, stops its agents."""
 
-    def __init__(self, nats, swarm, project, user):
+    def __init__(self, nats, swarm, project, user, group="_"):
         self.nats, self.prefix, self.project, self.user = nats, f"waggle.v1.{swarm}", project, user
+        self.group, self.done, self.chunk = group, nats.inbox + ".done", nats.inbox + ".chunk"
         self.tasks, self.agents, self.holder, self.lock = {}, [], None, threading.Lock()
-        nats.subscribe(nats.inbox + ".done", lambda _, data: [self.ended(each) for each in json.loads(data)["ended"]])
-        nats.subscribe(nats.inbox + ".chunk", self.chunked)
+        nats.subscribe(self.done, lambda _, data: [self.ended(each) for each in json.loads(data)["ended"]])
+        nats.subscribe(self.chunk, self.chunked)
         nats.on_connected.append(lambda: [task.ask_now.set() for task in list(self.tasks.values())])
 
     def submit(self, kind, payload=None, *, project=None, timeout=PATIENCE_SECONDS, **fields):
-        """Submits a task: text as is, bytes as base64, other payloads as JSON. `fields` are those of the wire: id, user,
-        role, needs, affinity, attributes, weight, priority, tokens, deadline, not_before, max_attempts, timeout_ms, stall_ms,
-        stream. The wire's spelling (maxAttempts) works too; any other name is refused. For example
-        `needs={"gpu": "a100", "region": ["eu", "us"]}, affinity="session-42"`. The handle's `warnings` say what keeps an
-        accepted task waiting: no agent of its kind, or none with the labels it needs.
+        """Submits a task, and returns its handle once the task is accepted.
 
-        @raises WaggleError of the refusal; WAGGLE_NO_LEADER after `timeout` seconds: then submit the same `id` again"""
-        fields = {"id": fresh(), "user": self.user, **wired(fields, SUBMIT_FIELDS, "submit", ("project", "timeout")), "kind": kind}
+        The payload is text, bytes, or a value for JSON. `fields` are the fields of the message, in snake_case or as in
+        messages (maxAttempts):
+
+        - the task: id, user, attributes, stream;
+        - the agents: role, needs, affinity;
+        - the order of tasks: weight, priority, tokens;
+        - the attempts: deadline and not_before (milliseconds since 1970), max_attempts, timeout_ms, stall_ms.
+
+        For example `needs={"gpu": "a100", "region": ["eu", "us"]}, affinity="session-42"`. The handle's `warnings` say
+        why an accepted task waits: no agent runs the kind, or no agent has the labels.
+
+        Errors have the task's id as `task`, also an id that was not given. `timeout`: seconds, None for no limit.
+        @raises WaggleError WAGGLE_NO_LEADER or WAGGLE_UNREACHABLE after `timeout`: nothing was done
+        @raises WaggleError WAGGLE_OUTCOME_UNKNOWN after `timeout`: the task may have been accepted. Submit again with
+        the same content and `id=error.task`: the task runs once. Or ask with `swarm.task(error.task).outcome()`
+        @raises WaggleError WAGGLE_FORBIDDEN and all other codes: the refusal"""
+        patience = seconds_of(timeout, "submit")
+        fields = wired(fields, SUBMIT_FIELDS, "submit", ("project", "timeout"))
+        fields = {"id": fresh(), "user": self.user, **fields, "kind": kind}
         if payload is not None:
             try:
                 form = encoded(payload, "payload", PAYLOAD_BYTES)
             except (ValueError, TypeError) as cause:
-                raise WaggleError("WAGGLE_INVALID_MESSAGE", f"payload: {cause}", "payload")
+                raise WaggleError("WAGGLE_INVALID_MESSAGE", f"payload: {cause}", "payload") from None
             fields.update({"payload" if name == "text" else name: value for name, value in form.items()})
         task = self.task(fields["id"], project)
         message = {"tasks": [fields], "notify": self.nats.inbox}
-        answer = self.nats.ask(f"{self.prefix}.project.{task.project}.submit", message, timeout)["answers"][0]
-        if not answer["ok"]:
+        try:
+            subject = f"{self.prefix}.project.{task.project}.submit"
+            answer = self.nats.ask(subject, message, patience, task=task.id)["answers"][0]
+            if not answer["ok"]:
+                raise error_of(answer)
+        except WaggleError as error:
+            error.task = task.id
             self.tasks.pop((task.project, task.id), None)
-            raise error_of(answer)
+            raise
         task.warnings, task.has_chunks = answer.get("warnings", []), bool(fields.get("stream"))
         return task
 
     def task(self, id, project=None):
-        """A handle of a task, whoever submitted it."""
-        key = (project or self.project, id)
+        """A handle of a task by its id, also of a task of a different client. Asks nothing yet."""
+        if not isinstance(id, str):
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"id: must be text, not {id!r}", "id")
+        key = (name_of(project or self.project, "project"), id)
         return self.tasks.setdefault(key, Task(self, *key))
 
     def query(self, what, message=None, project="_"):
-        """`status`, `task`, `tasks`, `explain`, `slots` or `settings` (docs/protocol.md) of a project; `_` is the swarm.
-        `query("tasks", {"attributes": {"ticket": "OPS-17"}})` finds tasks by their attributes."""
-        return self.nats.ask(f"{self.prefix}.project.{project}.query.{what}", message or {})
+        """The answer to `status`, `task`, `tasks`, `explain`, `slots` or `settings`, as in docs/protocol.md. `message`
+        has the fields of the query. Project `_`, the default, is the whole swarm. For example
+        `query("tasks", {"attributes": {"ticket": "OPS-17"}})` finds tasks by attributes.
+        @raises WaggleError of the refusal; WAGGLE_NO_LEADER or WAGGLE_UNREACHABLE after 30 s"""
+        subject = f"{self.prefix}.project.{name_of(project, 'project')}.query.{name_of(what, 'what')}"
+        return self.nats.ask(subject, message or {}, is_query=True)
 
     def events(self, start=1, *, follow=False, project="_"):
-        """Events of the journal in order, from batch `start`, to the present; with `follow` without end."""
+        """Iterates over the events of the journal in order, from batch `start`. Ends at the newest event; with `follow`
+        only when the connection is closed. Project `_`, the default, is the whole swarm."""
+        name_of(project, "project")
+        if self.nats.closed:
+            raise WaggleError("WAGGLE_UNREACHABLE", "the connection is closed")
         news = queue.SimpleQueue()
         scope = "" if project == "_" else project + "."
         sid = self.nats.subscribe(f"{self.prefix}.event.{scope}>", lambda *_: news.put(1)) if follow else None
@@ -101,10 +144,14 @@ class Swarm:
         finally:
             sid and self.nats.unsubscribe(sid)
 
-    def agent(self, kinds, handler, *, max_concurrent=1, id=None, group="_", **profile):
-        """Starts an agent, and waits until a leader accepts it. `handler(task)` gets an `Attempt`; it returns the result,
-        or yields its parts, and may be `async`: each attempt then has an event loop of its own. `profile`: role, type,
-        labels={"gpu": "a100"}. Leaving it as a context manager drains it. @raises WaggleError naming a wrong argument"""
+    def agent(self, kinds, handler, *, max_concurrent=1, id=None, group=None, **profile):
+        """Starts an agent for tasks of `kinds`, a list such as ["shout"], and waits until a leader accepts the agent.
+
+        `handler(task)` gets an `Attempt`, and returns the result or yields its parts. An `async` handler runs in an
+        event loop per attempt. `max_concurrent` attempts run at a time, each in its own thread. `id` is unique in the
+        swarm; default: the host's name and random characters. `profile`: role, type, labels={"gpu": "a100"}. The end
+        of a `with` drains the agent.
+        @raises WaggleError WAGGLE_INVALID_MESSAGE naming a wrong argument; of the leader's refusal"""
         profile = {"maxConcurrent": max_concurrent, **wired(profile, PROFILE_FIELDS, "agent", ("id", "group"))}
         require(profile["maxConcurrent"], 1, "agent", "max_concurrent")
         is_list = isinstance(kinds, (list, tuple, set, frozenset)) and all(isinstance(kind, str) for kind in kinds)
@@ -112,8 +159,11 @@ class Swarm:
             needs = "must name a kind of task" if is_list else 'must be a list of texts, as ["shout"]'
             raise WaggleError("WAGGLE_INVALID_MESSAGE", f"agent: kinds: {needs}, not {kinds!r}", "kinds")
         if kinds and not callable(handler):
-            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"agent: handler: must be a function of a task, not {handler!r}", "handler")
-        id = id or f"{socket.gethostname().split('.')[0]}-py-{fresh()[:6]}"
+            message = f"agent: handler: must be a function of a task, not {handler!r}"
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", message, "handler")
+        host = re.sub("[^A-Za-z0-9_-]", "-", socket.gethostname().split(".")[0])[:48]
+        id = name_of(id or f"{host}-py-{fresh()[:6]}", "id")
+        group = self.group if group is None else name_of(group, "group")
         from .agent import Agent
 
         agent = Agent(self, id, group, handler, {"kinds": list(kinds), **profile})
@@ -121,11 +171,20 @@ class Swarm:
         return agent
 
     def acquire(self, *resources, **terms):
-        """Slots, all or none, in competition with the whole swarm: `with swarm.acquire("gpt-4o"): …`. `terms`: weight, timeout,
-        idle_timeout (seconds), tokens and project (a budget), user, label, as_ (a queue of its own, as LOCO's agent id).
-        `timeout_ms` and `idle_timeout_ms` are the wire's. Any other name is refused.
+        """Waits for one slot of each named resource, all or none: `with swarm.acquire("gpt-4o") as slot: …`. A resource
+        named twice gives two slots. All holders of the swarm compete.
 
-        @raises WaggleError WAGGLE_ACQUIRE_TIMED_OUT after `timeout` seconds; of the refusal"""
+        `terms`:
+
+        - `timeout`: maximum wait in seconds. Default: no limit.
+        - `idle_timeout`: the leader takes the slots back after so many seconds without `slot.touch()`. Default: never.
+        - `weight`: weight against competitors. Default 1.
+        - `tokens` and `project`: reserve tokens of the project's budget.
+        - `user` and `label`: shown in the status.
+        - `as_`: name of the queue that the request waits in.
+
+        @raises WaggleError WAGGLE_ACQUIRE_TIMED_OUT after `timeout`; of the leader's refusal
+        @raises OnHold when a resource is on hold for longer than `timeout`"""
         with self.lock:
             self.holder = self.holder or self.agent([], None)
         return self.holder.acquire(*resources, **terms)
@@ -152,41 +211,53 @@ class Swarm:
 
 
 class Task:
-    """A handle of one task."""
+    """A handle of one task, from `Swarm.submit` or `Swarm.task`: `id`, `project`, and `warnings` of its submission."""
 
     def __init__(self, swarm, project, id):
-        self.swarm, self.project, self.id, self.ended, self.has_chunks = swarm, project, id, None, None  # None: not known
+        self.swarm, self.project, self.id = swarm, project, id
+        self.ended, self.has_chunks = None, None  # None: not known
         self.log, self.log_length = collections.deque(), 0  # the kept chunks of `attempt`
         self.changed, self.ask_now, self.attempt, self.warnings = threading.Condition(), threading.Event(), 0, []
 
     def result(self, timeout=None):
-        """Text or bytes, empty without a result. @raises WaggleError WAGGLE_TASK_FAILED, WAGGLE_TASK_CANCELLED, WAGGLE_TASK_EXPIRED, or
-        WAGGLE_GONE when the result is no longer kept, with `outcome`; WAGGLE_WAIT_TIMED_OUT: the task goes on"""
+        """Waits for the end of the task.
+        @returns text or bytes; the empty text without a result
+        @raises WaggleError WAGGLE_TASK_FAILED, WAGGLE_TASK_CANCELLED or WAGGLE_TASK_EXPIRED, with `outcome`
+        @raises WaggleError WAGGLE_GONE, with `outcome`, when the swarm no longer has the result
+        @raises WaggleError of `outcome()`: the task goes on"""
         end = self.outcome(timeout)
         state, is_gone = end["state"], end.get("gone") or "resultDigest" in end and "result" not in end
         if state == "completed" and not is_gone:
             return decoded(end.get("result"), end.get("encoding"))
-        name = "TASK_FAILED" if state == "dead-lettered" else "GONE" if state == "completed" else f"TASK_{state.upper()}"
+        names = {"dead-lettered": "TASK_FAILED", "completed": "GONE"}
+        name = names.get(state, f"TASK_{state.upper()}")
         why = "its result is no longer kept" if name == "GONE" else end.get("error") or end.get("reason") or state
-        raise WaggleError(f"WAGGLE_{name}", f"task {self.id}: {why}", outcome=end)
+        raise WaggleError(f"WAGGLE_{name}", f"task {self.id}: {why}", outcome=end, task=self.id)
 
     def outcome(self, timeout=None):
-        """How the task ended, in any state. @raises WaggleError WAGGLE_WAIT_TIMED_OUT, WAGGLE_UNKNOWN_TASK"""
-        until = time.monotonic() + (1e9 if timeout is None else timeout)
+        """Waits for the end of the task, in any state. `timeout`: seconds, None for no limit.
+        @returns a dict: `state`, `attempts`, `result`, `error` and more (docs/protocol.md, Outcomes)
+        @raises WaggleError WAGGLE_WAIT_TIMED_OUT after `timeout`; WAGGLE_UNKNOWN_TASK
+        @raises WaggleError WAGGLE_NO_LEADER or WAGGLE_UNREACHABLE after 30 s without an answer; WAGGLE_FORBIDDEN"""
+        until = time.monotonic() + seconds_of(timeout, "outcome")
         while self.ended is None:
             if time.monotonic() >= until:
-                raise WaggleError("WAGGLE_WAIT_TIMED_OUT", f"task {self.id} has not ended within {timeout:g} s; it goes on")
+                message = f"task {self.id} has not ended within {timeout:g} s; it goes on"
+                raise WaggleError("WAGGLE_WAIT_TIMED_OUT", message, task=self.id)
             self.wait(until, lambda: False)
         return self.ended
 
     def chunks(self):
-        """Parts of the result of a task with `stream=True`, until its end. Parts of an earlier attempt are void.
+        """Iterates over the chunks of a task with `stream=True`, until the task ends. A chunk with a higher `attempt`
+        replaces the chunks of earlier attempts.
         @raises WaggleError WAGGLE_INVALID_MESSAGE when the task was submitted without `stream`"""
         if self.has_chunks is False:
-            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"chunks: task {self.id} has none: submit it with stream=True", "stream")
+            message = f"chunks: task {self.id} has no chunks: submit the task with stream=True"
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", message, "stream", task=self.id)
         return self.parts()
 
     def parts(self):
+        self.swarm.nats.confirm(self.swarm.chunk, is_undone=None)
         attempt, last = 0, -1
         while True:
             with self.changed:
@@ -198,18 +269,25 @@ class Task:
             elif is_over:
                 return
             else:
-                self.wait(time.monotonic() + 1e9, lambda: self.attempt != attempt or self.log and self.log[-1].index > last)
+                has_more = lambda: self.attempt != attempt or self.log and self.log[-1].index > last
+                self.wait(time.monotonic() + FOREVER, has_more)
 
     def wait(self, until, is_enough):
-        """Asks a leader to notify, and waits for a while."""
+        """Asks a leader to notify this client, and waits until the notice, or for 5 s."""
         self.swarm.tasks.setdefault((self.project, self.id), self)
         self.ask_now.clear()
-        message, left = {"tasks": [self.id], "notify": self.swarm.nats.inbox}, max(1.0, min(PATIENCE_SECONDS, until - time.monotonic()))
-        answer = self.swarm.nats.ask(f"{self.swarm.prefix}.project.{self.project}.await", message, left)["answers"][0]
+        nats, subject = self.swarm.nats, f"{self.swarm.prefix}.project.{self.project}.await"
+        message, left = {"tasks": [self.id], "notify": nats.inbox}, min(PATIENCE_SECONDS, until - time.monotonic())
+        try:
+            nats.confirm(self.swarm.done, is_undone=None)
+            answer = nats.ask(subject, message, max(1.0, left), is_query=True)["answers"][0]
+            if not answer.get("outcome") and not answer["ok"] and answer["code"] not in MAY_DECIDE_LATER:
+                raise error_of(answer)
+        except WaggleError as error:
+            error.task = self.id
+            raise
         if answer.get("outcome"):
             self.swarm.ended(answer["outcome"])
-        elif not answer["ok"] and answer["code"] not in MAY_DECIDE_LATER:
-            raise error_of(answer)
         until = min(until, time.monotonic() + ASK_AGAIN_SECONDS)
         with self.changed:
             while self.ended is None and not is_enough() and not self.ask_now.is_set() and time.monotonic() < until:

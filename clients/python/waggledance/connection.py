@@ -1,112 +1,57 @@
-"""A connection to a NATS server, and the forms of the wire."""
-import base64, difflib, hmac, json, queue, random, re, socket, ssl, threading, time, uuid
+"""The connection to a NATS server, and requests. Not here: the forms of values in messages (wire.py).
+
+A request is published only after the server has confirmed all subscriptions: with a refused inbox nothing is done.
+Only an answer or "no responders" says what became of a published request. Without either the outcome is unknown.
+"""
+import hmac, json, queue, random, re, socket, ssl, threading, time
 from urllib.parse import unquote, urlparse
 
+from .wire import MAY_DECIDE_LATER, WaggleError, as_json, error_of, forbidden, fresh, refusal
+
 __version__ = "0.1.0"
-REQUEST_SECONDS, PATIENCE_SECONDS = 5.0, 30.0  # until a request is repeated; until a request without a leader fails
-PING_SECONDS, SILENCE_SECONDS = 5.0, 15.0  # between two pings; until a silent server is left for the next
-REFUSED_SECONDS = 15.0  # of refused credentials, until the connection ends: a server that is being replaced may refuse for a moment
-PAYLOAD_BYTES = 256 * 1024  # of a payload, and of a result
-MAY_DECIDE_LATER = {"WAGGLE_NO_LEADER", "WAGGLE_OUTCOME_UNKNOWN", "WAGGLE_UNREACHABLE", "WAGGLE_BACKPRESSURE", "WAGGLE_JOURNAL_FULL"}
-
-
-class WaggleError(Exception):
-    """Has a stable `code`, as WAGGLE_NO_LEADER. `field` names a wrong argument; `outcome` tells how a task ended. `newest` is the
-    newest session of an agent whose join is refused."""
-
-    def __init__(self, code, message, field=None, outcome=None, newest=None):
-        super().__init__(f"{code}: {message}")
-        self.code, self.message, self.field, self.outcome, self.newest = code, message, field, outcome, newest
-
-
-class OnHold(WaggleError):
-    """A resource is on hold for longer than a request for its slots may wait. `until`: seconds since 1970. An attempt that lets it
-    pass counts towards no limit."""
-
-    def __init__(self, message, resource, until):
-        super().__init__("WAGGLE_ON_HOLD", message, "resources")
-        self.resource, self.until = resource, until
-
-
-def fresh():
-    return uuid.uuid4().hex
-
-
-def encoded(value, what, most):
-    """Text as is, bytes as base64, anything else as JSON. @raises ValueError beyond `most` bytes"""
-    if isinstance(value, (bytes, bytearray)):
-        form = {"text": base64.b64encode(value).decode(), "encoding": "base64"}
-    else:
-        form = {"text": value if isinstance(value, str) else json.dumps(value, allow_nan=False)}
-    size = len(form["text"].encode())
-    if size > most:
-        raise ValueError(f"the {what} has {size} bytes, above the maximum of {most}")
-    return form
-
-
-def wired(options, names, of, others=()):
-    """Options by the names of the wire: each may also be in snake_case. `others`: parameters, for the suggestion.
-    @raises WaggleError WAGGLE_INVALID_MESSAGE for any other name, which would be dropped in silence"""
-    spelled, given = {name: re.sub("([A-Z])", r"_\1", name).lower() for name in names}, {}
-    wire_names = {**{snake: name for name, snake in spelled.items()}, **{name: name for name in names}}
-    for option, value in options.items():
-        name = wire_names.get(option)
-        if name is None:
-            near = difflib.get_close_matches(option, [*spelled.values(), *others, *names], 1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join([*spelled.values(), *others])}"
-            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"{of} has no option {option}; {hint}", option)
-        if name in given:
-            raise WaggleError("WAGGLE_INVALID_MESSAGE", f"{of} has {name} twice, in both spellings", option)
-        given[name] = value
-    return given
-
-
-def require(count, least, call, field):
-    """@returns the count. @raises WaggleError WAGGLE_INVALID_MESSAGE unless it is an int of at least `least`"""
-    if not isinstance(count, int) or isinstance(count, bool) or count < least:
-        message = f"{call}: {field}: must be a whole number of at least {least}, not {count!r}"
-        raise WaggleError("WAGGLE_INVALID_MESSAGE", message, field)
-    return count
-
-
-def decoded(text, encoding):
-    return base64.b64decode(text or "") if encoding == "base64" else text
-
-
-def error_of(answer):
-    """Requests hold one task: the error names its field alone."""
-    message, field = answer["message"].replace("tasks[0].", ""), answer.get("field", "").replace("tasks[0].", "")
-    if "hold" in answer:
-        return OnHold(message, answer["hold"]["resource"], answer["hold"]["until"] / 1000)
-    return WaggleError(answer["code"], message, field or None, newest=answer.get("newest"))
+REQUEST_SECONDS, PATIENCE_SECONDS = 5.0, 30.0  # wait for one answer; limit of all attempts of a request
+PING_SECONDS, SILENCE_SECONDS = 5.0, 15.0  # between two pings; until the client leaves a silent server for the next
+REFUSED_SECONDS = 15.0  # of refused credentials, until the connection ends: a server may refuse while it is replaced
+VIOLATION = re.compile(r"Permissions Violation for (Publish|Subscription) to \"([^\"]*)\"")
+INBOX_PREFIX = re.compile(r"_INBOX[A-Za-z0-9_-]*(\.[^.*>\s]+)*")
 
 
 def servers_in(urls):
-    """Of nats://a:4222,nats://b:4222: servers of one cluster. @raises WaggleError"""
-    servers = [urlparse(url if "//" in url else f"nats://{url}") for url in urls.replace(" ", "").split(",") if url]
+    """The servers of one cluster, as in nats://a:4222,nats://b:4222. @raises WaggleError WAGGLE_INVALID_CONFIG"""
     try:
+        servers = [urlparse(url if "//" in url else f"nats://{url}") for url in urls.replace(" ", "").split(",") if url]
         if servers and all(at.hostname and (at.port or 4222) and at.scheme in ("nats", "tls") for at in servers):
             return servers
-    except ValueError:  # of the port
+    except (ValueError, AttributeError):  # a wrong port; not a text
         pass
-    raise WaggleError("WAGGLE_INVALID_CONFIG", f"not the URL of a NATS server: {urls!r}; write nats://host:4222, or several with commas", "url")
+    shown = re.sub("//[^,]*@", "//…@", urls) if isinstance(urls, str) else repr(urls)  # without a password
+    message = f"not the URL of a NATS server: {shown}; write nats://host:4222, or several separated by commas"
+    raise WaggleError("WAGGLE_INVALID_CONFIG", message, "url")
 
 
 class Nats:
-    """A connection to a NATS server that comes back by itself. Handlers of subscriptions run in the reading thread."""
+    """A connection to a NATS server that reconnects by itself. Handlers of subscriptions run in the reading thread, and
+    so may not wait for an answer."""
 
     def __init__(self, url, token, inbox_prefix, folder=False):
+        if not INBOX_PREFIX.fullmatch(inbox_prefix):
+            message = f"inbox_prefix: must begin with _INBOX, such as _INBOX_ann, not {inbox_prefix!r}: coordinators " \
+                      "answer to no other prefix"
+            raise WaggleError("WAGGLE_INVALID_CONFIG", message, "inbox_prefix")
         self.servers, self.token, self.inbox = servers_in(url), token, f"{inbox_prefix}.{fresh()}"
         self.folder = folder  # the token is the secret of .waggle, for its development broker alone
         self.handlers, self.waiting, self.on_connected = {}, {}, []
         self.lock, self.closed, self.socket, self.error = threading.RLock(), False, None, None
-        self.subscribe(self.inbox + ".reply.*", self.answered)
+        self.pings, self.pongs, self.confirmed = 0, 0, threading.Event()  # confirmed: the server answered every PING
+        self.refused_subjects, self.payload_max = set(), 1024 * 1024
+        self.replies = self.inbox + ".reply.*"
+        self.subscribe(self.replies, self.answered)
         self.open()
-        for work in (self.read, self.ping):
+        for work in (self.read, self.keep_alive):
             threading.Thread(target=work, daemon=True).start()
 
     def open(self):
-        """Connects to the first server that answers. @raises WaggleError of the last one"""
+        """Connects to the first server that answers. @raises WaggleError of the last server"""
         for rest in range(len(self.servers) - 1, -1, -1):
             try:
                 return self.open_at(self.servers[0])
@@ -125,7 +70,8 @@ class Nats:
             while not info.endswith(b"\r\n"):  # byte by byte: TLS may follow
                 info += raw.recv(1) or b"closed\r\n"
             info = json.loads(info[5:])
-            auth, proof = ({"user": user, "pass": password}, b"") if password else self.login(info.get("nonce", ""), port, user)
+            login = {"user": user, "pass": password}, b""
+            auth, proof = login if password else self.login(info.get("nonce", ""), port, user)
             if at.scheme == "tls" or info.get("tls_required"):
                 raw = ssl.create_default_context().wrap_socket(raw, server_hostname=host)
             raw.sendall(f"CONNECT {json.dumps({**options, **auth})}\r\nPING\r\n".encode())
@@ -136,18 +82,24 @@ class Nats:
                     raise ValueError("it does not know the secret, so it is not the broker")
                 line = self.input.readline()
             raw.settimeout(SILENCE_SECONDS)
+        except ssl.SSLError as cause:
+            message = f"no encrypted connection to NATS at {host}:{port} ({cause}): check the certificate, and " \
+                      "whether the server offers TLS"
+            raise WaggleError("WAGGLE_UNREACHABLE", message) from cause
         except (OSError, ValueError) as cause:
-            raise WaggleError("WAGGLE_UNREACHABLE", f"no NATS server at {host}:{port} ({cause}); `waggle up` starts one")
+            message = f"no NATS server at {host}:{port} ({cause}); `waggle up` starts one"
+            raise WaggleError("WAGGLE_UNREACHABLE", message) from cause
         if not line.startswith(b"PONG"):
-            raise WaggleError("WAGGLE_UNAUTHORIZED", f"{host}:{port} refused the connection: {line.decode().strip()}")
+            raise not_accepted(f"{host}:{port}", line.decode().strip().replace("-ERR ", "").strip("'"))
         with self.lock:
-            self.socket = raw
-            for sid, (subject, _) in self.handlers.items():
-                self.write(f"SUB {subject} {sid}\r\n".encode())
+            self.socket, self.pings, self.pongs, self.refused_subjects = raw, 0, 0, set()
+            self.payload_max = info.get("max_payload", self.payload_max)
+            self.subscribe_all()
 
     def login(self, nonce, port, user):
-        """A development broker never sees the secret: it and the client answer random texts (docs/protocol.md). @returns the
-        fields of CONNECT, and the broker's proof. @raises ValueError when the secret is for another process"""
+        """The login by token. A development broker never sees the secret: client and broker answer random texts
+        (docs/protocol.md). @returns the fields of CONNECT, and the broker's proof. @raises ValueError for a process
+        that is not the broker of this folder"""
         secret, challenge = self.token or user or "", fresh()
 
         def answer(side):
@@ -164,60 +116,133 @@ class Nats:
             try:
                 self.socket and self.socket.sendall(data)
             except OSError:
-                pass  # the reading thread connects again; every message is repeated, or may be lost
+                pass  # the reading thread reconnects; a message is repeated, or may be lost
+
+    def ping(self):
+        with self.lock:
+            self.pings += 1
+            self.confirmed.clear()
+            self.write(b"PING\r\n")
 
     def subscribe(self, subject, handler):
         with self.lock:
             sid = fresh()[:12]
             self.handlers[sid] = (subject, handler)
             self.write(f"SUB {subject} {sid}\r\n".encode())
+            self.ping()
         return sid
+
+    def subscribe_all(self, to=None):
+        for sid, (subject, _) in self.handlers.items():
+            if to in (None, subject):
+                self.write(f"SUB {subject} {sid}\r\n".encode())
+        self.ping()
 
     def unsubscribe(self, sid):
         with self.lock:
             self.handlers.pop(sid, None)
             self.write(f"UNSUB {sid}\r\n".encode())
 
-    def publish(self, subject, message, reply=""):
-        data = json.dumps(message).encode()
+    def confirm(self, subject, timeout=REQUEST_SECONDS, is_undone=True):
+        """Waits until the server has answered all subscriptions: PONG follows the errors of all messages before PING.
+        Subscribes again to a refused subject, because the permission may have been added.
+        @returns whether the server answered in time. @raises WaggleError WAGGLE_FORBIDDEN if it refused `subject`"""
+        with self.lock:
+            if subject in self.refused_subjects:
+                self.refused_subjects.discard(subject)
+                self.subscribe_all(subject)
+        is_confirmed = self.closed or self.confirmed.wait(timeout)
+        if subject in self.refused_subjects:
+            raise forbidden("subscribe", subject, is_undone)
+        return is_confirmed
+
+    def publish(self, subject, message):
+        """For messages that may be lost."""
+        data = as_json(message)
+        if len(data) <= self.payload_max:  # the server would close the connection
+            self.send(subject, data)
+
+    def send(self, subject, data, reply=""):
         self.write(f"PUB {subject} {reply} {len(data)}\r\n".encode() + data + b"\r\n")
 
-    def request(self, subject, message, timeout=REQUEST_SECONDS):
-        """The answer, or None without an answer in time. @raises WaggleError WAGGLE_FORBIDDEN"""
+    def request(self, subject, message, timeout=REQUEST_SECONDS, is_undone=True):
+        """The answer. Without an answer a refusal: WAGGLE_UNREACHABLE with `unsent`, before the request was published;
+        WAGGLE_NO_LEADER, if no coordinator listens; or WAGGLE_OUTCOME_UNKNOWN.
+        @param is_undone no earlier message of the request may have been carried out
+        @raises WaggleError WAGGLE_FORBIDDEN, WAGGLE_UNAUTHORIZED, WAGGLE_INVALID_MESSAGE"""
+        data, until, box = as_json(message), time.monotonic() + max(0.01, timeout), queue.SimpleQueue()
+        if len(data) > self.payload_max:
+            message = f"a message of {len(data)} bytes; the server accepts {self.payload_max}"
+            raise WaggleError("WAGGLE_INVALID_MESSAGE", message)
+        is_confirmed = self.confirm(self.replies, until - time.monotonic(), is_undone)
         if self.error:
             raise self.error
-        reply, box = f"{self.inbox}.reply.{fresh()}", queue.SimpleQueue()
+        if not is_confirmed or self.closed:
+            return refusal("WAGGLE_UNREACHABLE", "not connected to a NATS server. Nothing was done", unsent=True)
+        reply = f"{self.inbox}.reply.{fresh()}"
         self.waiting[reply] = (subject, box)
         try:
-            self.publish(subject, message, reply)
-            answer = box.get(timeout=max(0.01, timeout))
+            self.send(subject, data, reply)
+            answer = box.get(timeout=max(0.01, until - time.monotonic()))
         except queue.Empty:
-            return None
+            return refusal("WAGGLE_OUTCOME_UNKNOWN", "no answer came in time")
         finally:
             self.waiting.pop(reply, None)
         if isinstance(answer, WaggleError):
             raise answer
+        if isinstance(answer, tuple):
+            operation, refused = answer
+            raise forbidden(operation, refused, is_undone and operation == "publish")
         return answer
 
-    def ask(self, subject, message, patience=PATIENCE_SECONDS, is_wanted=lambda: True):
-        """Repeats the request until it is decided. @raises WaggleError of a refusal, or after `patience` seconds"""
-        until, pause = time.monotonic() + patience, 0.05
-        error = WaggleError("WAGGLE_NO_LEADER", f"no coordinator answered within {patience:g} s; `waggle up` starts one")
+    def ask(self, subject, message, patience=PATIENCE_SECONDS, is_wanted=lambda: True, is_query=False, task=None):
+        """Repeats the request for `patience` seconds, until an answer decides it.
+        @param task the id of the submitted task.
+        @raises WaggleError of a refusal.
+        @raises WaggleError WAGGLE_NO_LEADER, WAGGLE_BACKPRESSURE or WAGGLE_UNREACHABLE: nothing was done.
+        @raises WaggleError WAGGLE_OUTCOME_UNKNOWN after a published request without an answer. A query changes
+        nothing: the code is then WAGGLE_UNREACHABLE."""
+        until, pause, doubt, error = time.monotonic() + patience, 0.05, None, None
         while is_wanted() and not self.closed:
-            answer = self.request(subject, message, min(REQUEST_SECONDS, until - time.monotonic()))
-            if answer and answer.get("ok") is not False:
+            answer = self.request(subject, message, min(REQUEST_SECONDS, until - time.monotonic()), doubt is None)
+            if answer.get("ok") is not False:
                 return answer
-            if answer and (error := error_of(answer)).code not in MAY_DECIDE_LATER:
+            error = error_of(answer)
+            if error.code not in MAY_DECIDE_LATER:
                 raise error
-            pause = max(min(1.0, pause * 2), (answer or {}).get("retryAfterMs", 0) / 1000) * random.uniform(0.5, 1)
+            if error.code in ("WAGGLE_OUTCOME_UNKNOWN", "WAGGLE_UNREACHABLE") and "unsent" not in answer:
+                doubt = error.message
+            pause = max(min(1.0, pause * 2), answer.get("retryAfterMs", 0) / 1000) * random.uniform(0.5, 1)
             if time.monotonic() + pause > until:
                 break
             time.sleep(pause)
-        raise self.error or error
+        if doubt is not None and is_query:
+            raise WaggleError("WAGGLE_UNREACHABLE", f"no coordinator answered: {doubt}. `waggle doctor` shows more")
+        if doubt is not None:
+            again = "Repeat the request" if task is None else f"Submit again with id={task!r}"
+            was = "the request was carried out" if task is None else f"task {task} was accepted"
+            message = f"whether {was} is unknown: {doubt}. {again}: nothing is done twice"
+            raise WaggleError("WAGGLE_OUTCOME_UNKNOWN", message)
+        if self.error:
+            raise self.error
+        if self.closed or error is None:
+            ended = "the connection is closed" if self.closed else "the agent has ended, or has begun a new session"
+            raise WaggleError("WAGGLE_UNREACHABLE", f"{ended}. Nothing was done")
+        if error.code == "WAGGLE_NO_LEADER":
+            swarm, undone = subject.split(".")[2], "" if is_query else ". Nothing was done"
+            sentence = f"no coordinator of swarm {swarm} listened within {patience:g} s; `waggle up` starts one"
+            raise WaggleError("WAGGLE_NO_LEADER", sentence + undone)
+        raise error
 
     def answered(self, subject, data):
         if subject in self.waiting:
-            self.waiting[subject][1].put(json.loads(data) if data else None)  # without data: there is no responder
+            nobody = refusal("WAGGLE_NO_LEADER", "no coordinator listens")
+            self.waiting[subject][1].put(json.loads(data) if data else nobody)  # without data: no responders
+
+    def settle_all(self, answer, of=None):
+        for subject, box in list(self.waiting.values()):
+            if of in (None, subject):
+                box.put(answer)
 
     def read(self):
         while not self.closed:
@@ -238,17 +263,17 @@ class Nats:
                     if refused_at and now - refused_at >= REFUSED_SECONDS:
                         self.refused(error)
                     continue
-                for _, box in list(self.waiting.values()):
-                    box.put(None)  # requests that were on the way are repeated at once
+                self.settle_all(refusal("WAGGLE_OUTCOME_UNKNOWN", "the connection to the server was lost"))
                 for notify in list(self.on_connected):
                     notify()
                 break
+        self.settle_all(refusal("WAGGLE_OUTCOME_UNKNOWN", "the connection was closed"))
 
     def refused(self, error):
-        """The server no longer accepts the credentials: they were revoked, or have expired. Every request raises this."""
+        """The server refuses the credentials: they were revoked, or have expired. Every request raises `error`."""
         self.error, self.closed = error, True
-        for _, box in list(self.waiting.values()):
-            box.put(error)
+        self.confirmed.set()  # requests that wait to be published see the error
+        self.settle_all(error)
         for notify in list(self.on_connected):
             notify()
 
@@ -256,28 +281,46 @@ class Nats:
         op, *args = line.decode().split()
         if op == "PING":
             self.write(b"PONG\r\n")
+        elif op == "PONG":
+            with self.lock:
+                self.pongs += 1
+                if self.pongs == self.pings:
+                    self.confirmed.set()
         elif op in ("MSG", "HMSG"):
             body = self.input.read(int(args[-1]) + 2)[:-2]
             if args[1] in self.handlers:
                 self.handlers[args[1]][1](args[0], body[int(args[-2]):] if op == "HMSG" else body)
-        elif op == "-ERR" and b"Permissions Violation" in line:
-            sentence = line.decode().strip()[6:-1]
-            for subject, box in list(self.waiting.values()):
-                if f'"{subject}"' in sentence or self.inbox in sentence:
-                    box.put(WaggleError("WAGGLE_FORBIDDEN", sentence))
+        elif op == "-ERR" and (violation := VIOLATION.search(line.decode())):
+            operation, subject = violation.groups()
+            if operation == "Publish":
+                return self.settle_all(("publish", subject), of=subject)
+            self.refused_subjects.add(subject)
+            if subject == self.replies:
+                self.settle_all(("subscribe", subject))
 
-    def ping(self):
-        """A server that answers nothing is gone, or hangs: then reading fails, and the next server is tried."""
+    def keep_alive(self):
+        """A silent server is gone, or hangs: reading then fails, and the client connects to the next server."""
         while not self.closed:
             time.sleep(PING_SECONDS)
-            self.write(b"PING\r\n")
+            self.ping()
 
     def close(self):
         self.closed = True
         self.hang_up()
+        self.confirmed.set()  # requests that wait to be published see the end
 
     def hang_up(self):
+        self.confirmed.clear()
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
+
+
+def not_accepted(where, reason):
+    """The error for a server that ended the login. Other reasons than the credentials may pass."""
+    if re.search("authoriz|authentic", reason, re.IGNORECASE):
+        message = f"NATS at {where} refused the credentials ({reason}): check user and password in the URL, or " \
+                  "`token`. This client has no nkeys, JWTs or client certificates"
+        return WaggleError("WAGGLE_UNAUTHORIZED", message)
+    return WaggleError("WAGGLE_UNREACHABLE", f"NATS at {where} ended the connection ({reason or 'without a reason'})")
