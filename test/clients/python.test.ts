@@ -752,6 +752,24 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     ]);
   });
 
+  it("reports results that together are larger than a message", async () => {
+    const printed = await python(`
+      import threading
+      import waggledance as w
+      together = threading.Barrier(6)
+      def handler(task):
+          if task.payload == "grows": return "\\0" * 250_000
+          together.wait(20)
+          return "x" * 250_000
+      with w.connect(url, swarm="test") as swarm:
+          with swarm.agent(["large"], handler, max_concurrent=6):
+              say([len(task.result(20)) for task in [swarm.submit("large") for _ in range(6)]])
+              say(swarm.submit("large", "grows", maxAttempts=1).outcome(20)["error"])
+    `);
+    const why = /^the result needs \d+ bytes in a message, and the server accepts \d+$/;
+    expect(printed).toEqual([[Array.from({ length: 6 }, () => 250_000)], [expect.stringMatching(why)]]);
+  });
+
   it("sends nothing but messages of the wire", () => {
     expect(wrong).toEqual([]);
     expect([...verbs].sort()).toEqual(Object.keys(schemaByVerb).sort());

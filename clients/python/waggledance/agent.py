@@ -11,6 +11,7 @@ from .wire import FOREVER, MAY_DECIDE_LATER, WaggleError, error_of, fresh, requi
 
 SAFE_SHARE = 0.8  # of a lease
 FINAL = {"WAGGLE_STALE_TOKEN", "WAGGLE_UNKNOWN_TASK", "WAGGLE_GONE", "WAGGLE_FENCED"}  # refusals of a result
+ENVELOPE_BYTES = 256  # of a message with results, without the results
 RESULTS_PER_MESSAGE = 256
 ACQUIRE_TERMS = ("timeoutMs", "idleTimeoutMs", "tokens", "project", "user", "label", "as")
 
@@ -235,7 +236,7 @@ class Agent:
             self.has_reports.wait(0.5)
             with self.lock:
                 self.has_reports.clear()
-                batch = [each for each in self.reports if each[0].incarnation == self.incarnation][:RESULTS_PER_MESSAGE]
+                batch = self.next_batch()
             answers = []
             try:
                 if batch:
@@ -251,8 +252,25 @@ class Agent:
                         self.reports[at] = (attempt, again)
                         continue
                     del self.reports[at]
+                    self.has_reports.set()  # for results that had no room in the message
                     if self.held.get(attempt.key) is attempt:
                         del self.held[attempt.key]
+
+    def next_batch(self):
+        """The oldest reports, as many as the server accepts in one message."""
+        self.reports = [each for each in self.reports if each[0].incarnation == self.incarnation]
+        room, size, batch = self.nats.payload_max - ENVELOPE_BYTES, 0, []
+        for at, (attempt, report) in enumerate(self.reports[:RESULTS_PER_MESSAGE]):
+            own = len(json.dumps(report)) + 2
+            if own > room:
+                why = f"the result needs {own} bytes in a message, and the server accepts {room}"
+                self.reports[at] = attempt, report = attempt, failed(report, why)
+                own = len(json.dumps(report)) + 2
+            if batch and size + own > room:
+                break
+            batch.append((attempt, report))
+            size += own
+        return batch
 
     def revoke(self, attempts):
         for each in attempts:
