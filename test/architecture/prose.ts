@@ -146,8 +146,8 @@ function passagesOfPython(text: string): Passage[] {
     const isExample = !begins && line.search(/\S/) > indent && !/^\s*# /.test(line);
     if (!isProse || words.trim() === "" || isExample) close(at);
     else {
-      if (begins || /^(?:[-*:]|\d+\.)\s?\w/.test(words)) close(at);
-      open.push(words);
+      if (begins || /^(?:[-*:]|\d+\.|@)\s?\w/.test(words)) close(at);
+      open.push(words.replace(/^@(?:param|returns|raises)\b/, ""));
     }
   }
   close(lines.length);

@@ -35,7 +35,6 @@ agentConformance("the SDK", async (url) => {
 });
 
 submissionConformance("the SDK", {
-  confirmsInbox: false,
   submit: async ({ url, swarm: name, project, inboxPrefix, timeoutMs }) => {
     const swarm = await connect({ nats: url, swarm: name, project, inboxPrefix });
     const startedMs = performance.now();
@@ -106,7 +105,7 @@ describe.runIf(hasProgram("python3", "the client for Python"))("in Python", () =
     } satisfies AgentUnderTest;
   });
 
-  submissionConformance("the client for Python", { confirmsInbox: true, submit: submittedInPython });
+  submissionConformance("the client for Python", { submit: submittedInPython });
 });
 
 async function submittedInPython(submission: SubmissionUnderTest): Promise<FailedSubmission> {
