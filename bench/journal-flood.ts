@@ -123,7 +123,7 @@ class Submitter {
     }
   }
 
-  /** Of the submits since the last call. @returns ms */
+  /** Durations of the submits since the last call. @returns ms */
   taken(): number[] {
     const taken = this.#tookMs;
     this.#tookMs = [];

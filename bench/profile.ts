@@ -67,7 +67,7 @@ interface Profiled {
   readonly tasks: number;
   /** Cores used by other programs. */
   readonly foreign: number;
-  /** Of the busy threads. */
+  /** The busy threads. */
   readonly threads: readonly {
     readonly role: ProfiledRole;
     readonly name: string;

@@ -13,7 +13,7 @@ export const limits = {
   itemsPerMessageMax: 1024,
   /** Characters of an error message that is kept with an attempt; the rest is in the agent's log. */
   errorCharactersMax: 1024,
-  /** Of a swarm, project or agent id: a token of a subject (the patterns stand in ids.ts). */
+  /** Maximum length of a swarm, project or agent id: a token of a subject (the patterns stand in ids.ts). */
   subjectTokenCharactersMax: 64,
   /** Problems of one value in an error: an array of a thousand wrong items is one mistake. */
   issuesShownMax: 5,
@@ -368,7 +368,7 @@ export const limits = {
   awaitedTasksMax: 1_000_000,
   /** …and clients that may wait for the same task. */
   awaitersPerTaskMax: 64,
-  /** Of a client's inbox: two ids of the longest with a prefix. Each awaited task keeps one. */
+  /** Maximum length of a client's inbox: two ids of the longest with a prefix. Each awaited task keeps one. */
   inboxCharactersMax: 192,
   /** Projects named in the error about an ambiguous id. */
   ambiguousProjectsShown: 5,
@@ -663,7 +663,7 @@ export const limits = {
   statusKindsShown: 3,
   /** Queues in the summary of waiting tasks: the head must fit a screen. */
   statusReasonsMax: 3,
-  /** Of the reason of a hold in `status`: the head has a line per hold. */
+  /** Maximum length of a hold's reason in `status`: the head has a line per hold. */
   statusReasonCharactersMax: 100,
   /** Bottlenecks that `status` shows, the worst first. */
   bottlenecksShownMax: 5,
@@ -824,7 +824,7 @@ export const limits = {
   /** Hashes of the newest batches that a segment's `Opened` repeats: a standby within this distance can compare its
    *  own batches. About 12 KiB. */
   openedHashesMax: 256,
-  /** Of the random name of a coordinator's session: no two are the same. */
+  /** Length of the random id of a coordinator's session: no two are the same. */
   sessionCharacters: 12,
   /** Positions behind damage at which the reading of a segment restarts, for `waggle journal recover`: records behind
    *  the last one count as unreadable. */

@@ -12,7 +12,7 @@ export interface ProcessFigures {
   readonly loopLagP99Ms: number;
   readonly loopLagMaxMs: number;
   readonly rssBytes: number;
-  /** Of JavaScript: part of the resident memory. */
+  /** Size of the JavaScript heap in use: part of the resident memory. */
   readonly heapUsedBytes: number;
   readonly heapTotalBytes: number;
 }
@@ -51,7 +51,7 @@ export class ProcessWatch {
     this.#delays.disable();
   }
 
-  /** Of the window that has begun. Delays include the pause between two samples. */
+  /** The event loop's lag in the window that has begun. Delays include the pause between two samples. */
   get #lag(): Lag {
     const { count } = this.#delays;
     if (count === 0) return { p99: 0, max: 0 };

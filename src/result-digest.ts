@@ -3,7 +3,7 @@
 
 import { hash } from "node:crypto";
 
-/** Of the result's bytes: text counts as UTF-8, base64 as the bytes behind it. `sha256` has 64 hexadecimal digits. */
+/** Hash and size of a result's bytes: of text as UTF-8, of base64 decoded. `sha256` has 64 hexadecimal digits. */
 export function digestOf({
   result,
   encoding,

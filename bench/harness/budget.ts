@@ -34,7 +34,7 @@ export interface Budgets {
 /** Smaller parts are summed. */
 const PART_US_MIN = 0.3;
 
-/** Sums self time by part. @param tasks of which the profiles of the role tell */
+/** Sums self time by part. @param tasks number of tasks in the profiles of the role */
 export function partsOf(summaries: readonly ProfileSummary[], tasks: number): readonly Part[] {
   const sums = new Map<string, number>();
   for (const { what, us } of summaries.flatMap(({ files }) => files)) {

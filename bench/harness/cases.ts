@@ -70,7 +70,7 @@ export const titles: Readonly<Record<CaseName, string>> = {
   sustained: "full load for 90 s, 1,024 tasks in flight",
 };
 
-/** @param maxPerSecond of the system with 1,024 tasks in flight; for `open`
+/** @param maxPerSecond the system's rate with 1,024 tasks in flight; for `open`
  *  @returns undefined if the system has no such case */
 export function orderOf(
   name: MainCase,

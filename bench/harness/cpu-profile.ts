@@ -66,7 +66,7 @@ interface Frame {
   readonly name: string;
   readonly file: string;
   readonly label: string;
-  /** Of the function and its callers, without those of Node and V8. */
+  /** Labels of the function and its callers, without those of Node and V8. */
   readonly stack: ReadonlySet<string>;
 }
 

@@ -15,7 +15,7 @@ export type Pids = Readonly<Record<string, readonly number[]>>;
 export interface Spent {
   readonly atMs: number;
   readonly usByRole: Readonly<Record<string, number>>;
-  /** Of the present process and all its descendants. */
+  /** CPU time of the present process and all its descendants. */
   readonly ownUs: number;
   readonly machineUs: number;
   readonly stolenUs: number;

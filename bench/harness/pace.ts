@@ -13,7 +13,7 @@ export interface PaceOptions {
   readonly plan: readonly PlannedStep[];
   /** Maximum wait before a window. */
   readonly calmMs: number;
-  /** Of the whole run. Waits for calm take what the plan leaves. Default: no limit. */
+  /** Maximum duration of the whole run. Waits for calm take what the plan leaves. Default: no limit. */
   readonly limitMs?: number;
   readonly say?: (line: string) => void;
   readonly monotonicMs?: () => number;

@@ -30,7 +30,7 @@ export function preparePeers(root: string, { withPackages = true }: PrepareOptio
   if (withPackages && stdout.trim() !== "") console.error(`! ${stdout.trim()}`);
 }
 
-/** Of the server on the PATH and those of WAGGLE_NATS_SERVERS. */
+/** The newest server among that on the PATH and those of WAGGLE_NATS_SERVERS. */
 export function newestNatsServer(): string | undefined {
   const servers = findNatsServers().toSorted((a, b) =>
     b.version.localeCompare(a.version, "en", { numeric: true }),
@@ -47,7 +47,7 @@ export interface CodeName {
   readonly commit: string;
 }
 
-/** @param folder of a checkout */
+/** @param folder a checkout */
 export function codeNameOf(folder: string): CodeName {
   const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string };
   const git = (...words: readonly string[]) => {

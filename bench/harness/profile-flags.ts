@@ -6,7 +6,7 @@ import { type Read, refusing } from "./refusing.ts";
 
 export interface ProfileFlags {
   readonly order: Order;
-  /** Of the order, for the budget. */
+  /** Name of the order, for the budget. */
   readonly what: string;
   /** Number of agents, even: two processes share them. */
   readonly agents: number;

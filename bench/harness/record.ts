@@ -123,7 +123,7 @@ export class Figures {
     return spreadOf(this.counted(name, system).map(usSum));
   }
 
-  /** Of `ours` to `theirs`, over the rounds that count for both; without one, over all rounds. */
+  /** Ratio of `ours` to `theirs`, per round that counts for both; without such a round, per round of all. */
   ratio(
     name: string,
     ours: string,

@@ -20,7 +20,7 @@ export interface Turn {
   readonly order: Order | undefined;
   /** Runs right before the window, and is not measured. */
   readonly ramp?: Order | undefined;
-  /** Of the figure, if not the system's. */
+  /** Name of the figure. Default: the system's name. */
   readonly name?: string;
   /** Measured beside the window. */
   readonly more?: () => Partial<Figure>;

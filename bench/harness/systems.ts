@@ -155,7 +155,7 @@ export class Systems {
     this.#context = context;
   }
 
-  /** @param name of the started system; names its files
+  /** @param name name of the started system, also in the names of its files
    *  @throws MissingServerError when a program is not installed */
   async start(kind: SystemKind, name: string, more: StartMore = {}): Promise<System> {
     return "waggle" in kind.start

@@ -3,7 +3,7 @@
 
 /** Addresses and settings of one system. The benchmark sends the object as JSON. */
 export interface PeerConfig {
-  /** Of the server; several servers are separated by commas. */
+  /** URL of the server; several are separated by commas. */
   readonly url?: string;
   readonly port?: number;
   /** Unix socket on which workers of a system without results report ended tasks. */

@@ -6,7 +6,7 @@ export interface Waiters {
   end(id: string): void;
 }
 
-/** @param prefix of the ids, for servers that keep ids of earlier clients */
+/** @param prefix prefix of the ids, for servers that keep ids of earlier clients */
 export function waiters(prefix = ""): Waiters {
   const waiting = new Map<string, () => void>();
   let made = 0;

@@ -89,19 +89,19 @@ export async function swarmModel<Model extends object>(
 /** The SDK hands the errors of a stream to `onError` alone. It throws this one for a text that never began. */
 const standIn = "AI_NoOutputGeneratedError";
 
-/** Of the part `text-delta` of a stream. */
+/** The text in the part `text-delta` of a stream; undefined for other parts. */
 function textOf(part: unknown): string | undefined {
   const { type, delta } = part as { readonly type?: unknown; readonly delta?: unknown };
   return type === "text-delta" && typeof delta === "string" ? delta : undefined;
 }
 
-/** Of the part `error` of a stream. */
+/** The error in the part `error` of a stream; undefined for other parts. */
 function errorOf(part: unknown): unknown {
   const { type, error } = part as { readonly type?: unknown; readonly error?: unknown };
   return type === "error" ? (error ?? part) : undefined;
 }
 
-/** Of an answer, or of the part `finish` of a stream. The total is a field of its own since version 6. */
+/** The usage in an answer, or in the part `finish` of a stream. The total is a field of its own since version 6. */
 function usageIn(holder: unknown): TokenUsage | undefined {
   const usage = (holder as { usage?: { inputTokens?: unknown; outputTokens?: unknown } }).usage;
   return usage === undefined ? undefined : usageOf(total(usage.inputTokens), total(usage.outputTokens));

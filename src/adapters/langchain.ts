@@ -89,7 +89,8 @@ function held<Model extends ChatModel>(model: Model, calls: ModelCalls): Model {
   return own;
 }
 
-/** Of a model that another one made: a model, or the binding of a model, which may be kept for later calls. */
+/** Wraps a model that another model made: the model itself, or the binding of a model, which may be kept for later
+ *  calls. */
 function alsoHeld(made: Foreign, calls: ModelCalls): Foreign {
   if (typeof made._generate === "function") return held(made, calls);
   if (typeof made.bound?._generate !== "function") return made;

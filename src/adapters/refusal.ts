@@ -72,7 +72,7 @@ function namedStatus(error: object): number | undefined {
   return statusByName.get(Reflect.get(error, "code")) ?? statusByName.get(Reflect.get(error, "type"));
 }
 
-/** Of OpenAI's words: `Rate limit reached for gpt-4o. Please try again in 6m0s.` */
+/** The time that OpenAI's message names: `Rate limit reached for gpt-4o. Please try again in 6m0s.` */
 function retryAfterIn(message: unknown): number | undefined {
   const [, duration] = /\btry again in ((?:\d{1,9}(?:\.\d+)?(?:ms|[smhd]))+)/i.exec(String(message)) ?? [];
   const waitMs = duration === undefined ? undefined : durationMs(duration);

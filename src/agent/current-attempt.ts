@@ -9,7 +9,7 @@ import type { CallRecord, HiddenFailures } from "./hidden-failures.ts";
 /** A handler's context, and whether the handler still runs. */
 export interface RunningAttempt extends HandlerContext {
   readonly hasEnded: boolean;
-  /** Of the agent that runs the handler. */
+  /** The swarm of the agent that runs the handler. */
   readonly reached: ReachedSwarm;
   readonly hiddenFailures: HiddenFailures;
 }

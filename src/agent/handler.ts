@@ -108,7 +108,7 @@ export class HandlerTask {
   readonly encoding: "base64" | undefined;
   /** The submitter wants chunks of the result (`HandlerContext.emit`). */
   readonly stream: boolean;
-  /** Of the submitter, by name; empty without any. */
+  /** The submitter's attributes by name; empty without any. */
   readonly attributes: Readonly<Record<string, string>>;
   /** W3C Trace Context for calls that the handler makes: of the attempt's span, or of the submitter without
    *  OpenTelemetry. Undefined for a task without a trace. */

@@ -9,7 +9,7 @@ import { classAndCodeOf } from "./words.ts";
 
 interface HiddenFailure {
   readonly error: unknown;
-  /** Of the failed stream, and of the streams that ended before its call. */
+  /** Text of the failed stream, and of the streams that ended before its call. */
   readonly text: string;
   /** Name of the error that the framework throws instead. */
   readonly standIn: string;
@@ -24,9 +24,9 @@ export interface CallRecord {
   readonly failed: (error: unknown, standIn: string) => void;
 }
 
-/** Of one attempt. */
+/** The hidden failures of one attempt. */
 export class HiddenFailures {
-  /** Of the streams that ended. */
+  /** Text of the streams that ended. */
   #text = "";
   #last: HiddenFailure | undefined;
 

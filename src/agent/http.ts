@@ -102,7 +102,7 @@ interface Answer {
   readonly status: number;
   /** As sent by the endpoint, unchecked; empty without the header. */
   readonly tokens: string;
-  /** Of status 429, 503 and 529: the time that the headers name. */
+  /** The time that the headers of status 429, 503 or 529 name. */
   readonly retryAfterMs: number | undefined;
   readonly bytes: Uint8Array;
   /** The body was longer than the maximum. */

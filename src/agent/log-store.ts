@@ -65,7 +65,7 @@ export class LogStore {
     return kept.tail !== nothing;
   }
 
-  /** Texts of a task's attempts, newest start first, as many as fit. @param bytesMax of the whole answer, as
+  /** Texts of a task's attempts, newest start first, as many as fit. @param bytesMax size of the whole answer, as
    *  JSON */
   read({ project, task, attempt }: LogQuestion, bytesMax: number): AttemptText[] {
     const isAsked = ({ of }: Kept) =>

@@ -16,7 +16,7 @@ export function isUnserved(status: number): boolean {
   return status === 502 || status === 503 || status === 504 || status === 529;
 }
 
-/** @param nowMs of this machine; a `Date` header takes its place, so that a wrong clock does no harm
+/** @param nowMs time of this machine; a `Date` header takes its place, so that a wrong clock does no harm
  *  @returns ms ≥ 0, at most `limits.holdMsMax`; undefined without a time */
 export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
   const now = dateMs(textOf(headers.date)) ?? nowMs;
@@ -47,8 +47,8 @@ function isUsedUp(reset: string, headers: IncomingHttpHeaders): boolean {
   return /^(x-)?ratelimit-reset/.test(reset) && !(Number(remaining || 0) > 0);
 }
 
-/** Of the header `RateLimit`, in both forms of the IETF's drafts: `limit=100, remaining=0, reset=50` has one policy,
- *  and `"burst";r=0;t=50, "daily";r=9;t=3600` several. */
+/** Waits that the header `RateLimit` names. Both forms of the IETF's drafts are read: `limit=100, remaining=0,
+ *  reset=50` is one policy, and `"burst";r=0;t=50, "daily";r=9;t=3600` is several. */
 function policiesMs(said: string): (number | undefined)[] {
   const policies = /\breset=/.test(said) ? [said] : said.split(",");
   return policies

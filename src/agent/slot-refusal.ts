@@ -25,8 +25,8 @@ export interface RefusedSlot {
   readonly retryAfterMs?: number;
   /** Instead of `retryAfterMs`: the instant, at most 7 days from now. */
   readonly until?: Date | number;
-  /** Of several resources, the one that refused. Default: all resources of the slot. Required to report a refusal by a
-   *  bare handle after the slot has ended. */
+  /** Name of the resource that refused, for a slot of several. Default: all resources of the slot. Required to
+   *  report a refusal by a bare handle after the slot has ended. */
   readonly resource?: string;
   /** The provider's words, shown by `status` and `explain`. */
   readonly reason?: string;
@@ -50,7 +50,7 @@ export interface ReleaseClaim {
   readonly unanswered?: true;
 }
 
-/** @param resources of the slot, if known @throws InvalidMessageError naming the option */
+/** @param resources the slot's, if known @throws InvalidMessageError naming the option */
 export function readRelease(given: unknown, resources: readonly string[] | undefined): ReleaseClaim {
   const { refused, unanswered } = readOptions("release", given);
   if (refused === undefined) return unanswered === true ? { unanswered } : {};

@@ -36,7 +36,7 @@ const readReport = readerOf<SlotReport>({
 const counts = ["inputTokens", "outputTokens", "totalTokens"];
 
 /** Adds a report.
- *  @param sum of the reports before
+ *  @param sum the sum of the earlier reports
  *  @returns `sum` when the provider knows no count
  *  @throws InvalidMessageError naming the field */
 export function addReport(sum: SlotUsage | undefined, given: unknown): SlotUsage | undefined {

@@ -24,7 +24,7 @@ interface Around {
   isRunning: boolean;
 }
 
-/** Of the whole process, because a holder may use several connections. */
+/** The innermost enclosing call. One for the whole process, because a holder may use several connections. */
 const enclosing = new AsyncLocalStorage<Around | undefined>();
 
 /** Runs work while slots are held. An InfrastructureError whose `scope` is a held resource puts the resource on hold.

@@ -99,7 +99,7 @@ function workOf(status: StatusResponse): Work {
   return firstStep(status) ?? { text: workText(status), next: undefined };
 }
 
-/** Of a swarm that has never had a task; undefined for any other. */
+/** The first step to suggest for a swarm that has never had a task; undefined for any other swarm. */
 function firstStep({ tasks, agents, metrics }: StatusResponse): Work | undefined {
   if (Object.values(tasks).some((count) => count > 0)) return undefined;
   const online = agents.filter(({ status }) => status !== "offline");

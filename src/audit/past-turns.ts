@@ -126,7 +126,7 @@ function pastProjects(state: SwarmState, at: Instant): readonly PastProject[] {
   }));
 }
 
-/** Of the task's queue. */
+/** Users with tasks in the queue of the assigned task, longest wait first. */
 function waitingUsers(state: SwarmState, at: Instant, event: EventOf<"TaskAssigned">): PastUser[] {
   const spec = state.taskById.get(event)?.spec;
   const users: PastUser[] = [];

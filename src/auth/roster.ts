@@ -20,7 +20,7 @@ const credentialSchema = z.object({
   role: z.enum(roles),
   group: token.optional(),
   project: token.optional(),
-  /** Of agents: what the leader grants the group beyond the server's permissions. */
+  /** For role agent: what the leader grants the group beyond the server's permissions. */
   grant: z.object({ kinds: z.array(z.string()).optional(), projects: z.array(token).optional() }).optional(),
   /** Subjects of services that the holder serves, or calls, beyond its role. */
   serves: z.array(serviceSubject).optional(),
@@ -40,7 +40,7 @@ const swarmSchema = z.object({
   account: keysSchema.optional(),
   /** In mode jwt: one per role. */
   signingKeys: z.record(z.enum(roles), keysSchema).optional(),
-  /** Of the attempts' tokens; every coordinator gets the key. */
+  /** Key of the attempts' tokens; every coordinator gets it. */
   tokenKey: z.string(),
   credentials: z.array(credentialSchema),
   /** When each revoked key was revoked, in seconds since the Unix epoch, by public key. */

@@ -5,7 +5,7 @@ import type { NatsOptions } from "../transport/nats.ts";
 import { logServerError } from "../transport/server-error.ts";
 import type { VerbContext } from "./verb.ts";
 
-/** @param name of the connection, in the server's list */
+/** @param name name of the connection in the server's list */
 export function connectionOf(
   { address, inboxPrefix }: FoundBroker,
   { signal, logger }: Pick<VerbContext, "signal" | "logger">,

@@ -39,7 +39,7 @@ interface DashboardFlags {
   readonly readOnly?: boolean;
 }
 
-/** Of `up` as well. */
+/** Help text of `--operator-config`, also for `up`. */
 export const operatorConfigHelp =
   "`waggle.config.json` of an operator's credential, for changes from the page; the dashboard's own login only reads. Required for changes where the server knows its users by keys. WAGGLE_OPERATOR_CONFIG";
 
@@ -111,7 +111,7 @@ async function open(
 ): Promise<{
   readonly running: RunningDashboard;
   readonly changes: Changes;
-  /** Of the connection that reads. */
+  /** Settles when the reading connection closes. */
   readonly closed: Swarm["closed"];
 }> {
   const { settings, logger, shell } = context;

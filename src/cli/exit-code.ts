@@ -52,7 +52,7 @@ const worstFirst: readonly ExitCode[] = [
   exitCodes.waitTimedOut,
 ];
 
-/** Of many tasks. 0 where none went wrong. */
+/** The exit code of a verb for many tasks: the worst of their codes, 0 if none failed. */
 export function worstOf(codes: ReadonlySet<ExitCode>): ExitCode {
   return worstFirst.find((code) => codes.has(code)) ?? exitCodes.ok;
 }

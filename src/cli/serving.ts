@@ -34,7 +34,7 @@ export async function openWire(
   return await openRequestWire(connectionOf(found, { signal, logger }, name));
 }
 
-/** Resolves at Ctrl-C. @param closed of each connection
+/** Resolves at Ctrl-C. @param closed the `closed` of each connection
  *  @throws UnauthorizedError when the server refuses formerly accepted credentials; UnreachableError when a
  *  connection ends for another reason */
 export async function untilInterrupted(

@@ -36,7 +36,7 @@ const slotLeaseColumns: readonly Column[] = [
   { head: "tokens", align: "right" },
 ];
 
-/** Tables of the oldest holders and waiters. @param at of the status, ms since 1970 */
+/** Tables of the oldest holders and waiters. @param at time of the status, ms since 1970 */
 export function slotLeasesText(
   { holders, waiters, inUse, waiting }: ResourceStatus,
   at: number,

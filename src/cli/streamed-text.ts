@@ -21,7 +21,7 @@ export async function printChunks(
 
 export class PrintedChunks {
   readonly #output: Output;
-  /** Of the last chunk; 0: there was none. */
+  /** Number of the last chunk's attempt; 0 before the first chunk. */
   #attempt = 0;
   #next = 0;
   /** The attempt's chunks. Empty beyond the size of a result. */

@@ -21,7 +21,7 @@ export const GAP = 2;
 const WIDTH_MIN = 4;
 /** Columns are shortened to this width before a column is left out. */
 const WIDTH_READABLE = 20;
-/** Of lines below their row. */
+/** Indent of lines below their row. */
 const INDENT = 4;
 
 /** The table as text, without a line end; only heads without rows. */

@@ -13,7 +13,7 @@ import type { TermStart } from "../state/state.ts";
 import type { Message, Subscription, Transport } from "../transport/transport.ts";
 import type { Announcements } from "./announcements.ts";
 
-/** Of an inbox's name, in characters: no two are alike. */
+/** Length of an inbox's name, in characters: long enough that no two names are the same. */
 const INBOX_LENGTH = 12;
 
 export interface AnnouncerDeps {

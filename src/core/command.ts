@@ -479,7 +479,7 @@ export type QueueRefusal = {
 export interface BudgetRefusal {
   readonly kind: "budget-exceeded";
   readonly reason: BudgetBound;
-  /** Of the task; of a request for slots, if any. */
+  /** Project of the task, or of the request for slots, if it names one. */
   readonly project: ProjectId | undefined;
   readonly budget: BudgetSettings;
   /** Tokens in the budget's window. */

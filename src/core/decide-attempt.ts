@@ -243,7 +243,7 @@ function refused(
 
 /**
  * Attempts that agents have prefetched, and not begun, go back to the queue before a hold on the agent or its type.
- * @param refused of which the hold follows: its end lets the agent begin one more
+ * @param refused the refused attempt that led to the hold: its end lets the agent begin one more
  */
 export function takeBack(
   state: SwarmState,
@@ -302,7 +302,7 @@ interface Ending {
    *  until it confirms, unless it is lost. */
   readonly reported?: { readonly tokens?: number };
   readonly refusal?: Refusal;
-  /** Of a refused attempt. */
+  /** When a refused attempt's task may start again. */
   readonly retryAt?: Instant | undefined;
 }
 

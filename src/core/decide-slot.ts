@@ -442,7 +442,7 @@ function released(
   };
 }
 
-/** @param slotLeases of one agent, at least one */
+/** @param slotLeases slot leases of one agent, at least one */
 function waitsEnded(slotLeases: readonly SlotLeaseRow[], reason: SlotWaitEndReason): Event {
   const [{ agent, incarnation }] = slotLeases as readonly [SlotLeaseRow, ...SlotLeaseRow[]];
   return {

@@ -64,7 +64,7 @@ export type Effect =
 /**
  * Adds the messages to agents and clients after `event`, just applied to `state`.
  * @param revokedOpen the attempt revoked by the event, known only to the state before
- * @param unkeptResult of the decision
+ * @param unkeptResult the decision's result, if the journal does not keep it
  */
 export function addEffects(
   effects: Effect[],

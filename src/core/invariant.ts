@@ -16,6 +16,6 @@ export interface Violation {
 export interface Invariant {
   readonly number: number;
   readonly name: string;
-  /** @param roll of the same state */
+  /** @param roll the roll of the same state */
   readonly find: (state: SwarmState, roll: Roll) => Iterable<string>;
 }

@@ -12,7 +12,7 @@ const POINT = 0x2e;
 const SHORT_CHARACTERS_MAX = 256;
 /** The most bytes of one UTF-16 unit in UTF-8. */
 const BYTES_PER_UNIT_MAX = 3;
-/** Of a number that is written digit by digit: 32 bits, a point and four decimals. */
+/** Maximum size of a number that is written digit by digit: 32 bits, a point and four decimals. */
 const NUMBER_BYTES_MAX = 16;
 const DECIMALS = 1e4;
 const BYTES_MIN = 1_024;

@@ -219,7 +219,7 @@ function nextOwnAlpha(
   };
 }
 
-/** @param now of the same window, if set · @throws InvalidValueError naming the field of the patch */
+/** @param now present setting of the same window, if any · @throws InvalidValueError naming the field of the patch */
 export function nextRate(now: RateSettings | undefined, patch: RatePatch): RateSettings {
   const { window } = patch;
   const tokensMax = said(patch.tokensMax ?? now?.tokensMax, "tokensMax", "the number of tokens per window");

@@ -13,7 +13,7 @@ export type RetryDecision =
   /** The task's own fault: no further attempt can do better. */
   | { readonly kind: "fail" };
 
-/** Of a task that no hold explains (`verdictOnRefusal`). @param jitter [0, 1) */
+/** Decides the next step of a task that no hold explains (`verdictOnRefusal`). @param jitter [0, 1) */
 export function decideRetry(
   row: TaskRow,
   failureClass: Exclude<FailureClass, "refused">,

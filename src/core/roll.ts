@@ -25,7 +25,7 @@ export interface EnrolledTask {
 }
 
 export class Roll {
-  /** Of the last state read, in its order. */
+  /** The live tasks of the last state read, in its order. */
   readonly live: EnrolledTask[] = [];
   /** Rows that were live in the state before and are no longer. */
   readonly gone = new Set<TaskRow>();

@@ -48,7 +48,7 @@ export class Turn {
 
   /**
    * @param at journal time of the whole turn
-   * @param idx of the batch to be
+   * @param idx index of the batch that the step makes
    * @param planner of this state, passed to every turn since its creation; a new planner costs as much as the swarm has
    *   agents
    * @param json lends its memory until the next turn

@@ -234,7 +234,7 @@ function discard(request: IncomingMessage): void {
   });
 }
 
-/** Of the URL to open: a wildcard address is no destination. */
+/** Host of the URL to open: a wildcard address is no destination. */
 function urlHost(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "localhost";
   return host.includes(":") ? `[${host}]` : host;

@@ -52,7 +52,7 @@ export interface SecondLook {
 export class HistoryRing {
   readonly #seconds = new Ring<HistoryPoint>(limits.dashboardSecondsKept);
   readonly #tens = new Ring<HistoryPoint>(limits.dashboardTenSecondsKept);
-  /** Of the present second, and of the present ten seconds. */
+  /** Waits of the present second, and of the present ten seconds. */
   readonly #waits = new NewestValues(limits.dashboardWaitsKept);
   readonly #waitsOfTen = new NewestValues(limits.dashboardWaitsKept);
   #ten: HistoryPoint[] = [];

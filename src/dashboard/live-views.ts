@@ -132,5 +132,5 @@ export class LiveViews {
   }
 }
 
-/** Of a topic: unlike those of an earlier start. */
+/** Length of a topic's id: random, so that it differs from the ids of an earlier start. */
 const TOPIC_ID_LENGTH = 10;

@@ -220,7 +220,7 @@ export interface Overview {
     readonly failed: number;
     readonly cancelled: number;
   };
-  /** Of online agents. */
+  /** Slots of online agents. */
   readonly capacity: { readonly used: number; readonly total: number };
   readonly agents: { readonly online: number; readonly busy: number; readonly offline: number };
   /** By kind, or `kind (role)`; with needs, `kind with gpu=a100`. */
@@ -417,9 +417,9 @@ export interface TaskRow {
   readonly kind: string;
   readonly state: TaskState;
   readonly round: number;
-  /** Of all rounds. */
+  /** Number of attempts in all rounds. */
   readonly attempts: number;
-  /** Of the last attempt. */
+  /** The agent of the last attempt. */
   readonly agent?: string;
   /** End of the task or, for a live task, begin of its round. */
   readonly sinceAt: number;
@@ -457,7 +457,7 @@ export interface TaskDetail {
     readonly encoding?: "base64";
   };
   readonly submittedAt?: number;
-  /** Of the present round. */
+  /** When the present round ended. */
   readonly endedAt?: number;
   /** Moment of the answer, for open bars. */
   readonly nowAt: number;
@@ -500,7 +500,7 @@ export interface WaterfallBar {
   readonly toAt?: number;
   readonly attempt?: number;
   readonly agent?: string;
-  /** Of an attempt: `completed`, a class of failure, `cancelled`, `expired`. */
+  /** How the attempt ended: `completed`, a class of failure, `cancelled`, `expired`. */
   readonly ended?: string;
 }
 
@@ -767,7 +767,7 @@ export interface ResourceRow {
   })[];
   /** In the window. */
   readonly granted: number;
-  /** Of the granted: requests that had to wait for their slots. */
+  /** The granted requests that had to wait for their slots. */
   readonly delayed: number;
   readonly delayP50Ms?: number;
   readonly delayP95Ms?: number;
@@ -898,7 +898,7 @@ export interface ProcessView {
   readonly loopLagP99Ms: number;
   readonly loopLagMaxMs: number;
   readonly rssBytes: number;
-  /** Of JavaScript. */
+  /** The JavaScript heap in use. */
   readonly heapUsedBytes: number;
   readonly heapTotalBytes: number;
 }
@@ -939,7 +939,7 @@ export interface System {
     readonly leader: string;
     readonly term: number;
     readonly standbys: readonly string[];
-    /** Of the leader's newest turns and appends, at most 512; absent on a standby and without a turn. */
+    /** Percentiles over the leader's newest turns and appends, at most 512; absent on a standby and without a turn. */
     readonly appendP50Ms?: number;
     readonly appendP99Ms?: number;
     /** Time of a turn of the leader's loop, with planning and encoding. */

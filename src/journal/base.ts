@@ -30,7 +30,7 @@ import { type LiveSegment, Replay } from "./replay.ts";
 export type BaseRef = NonNullable<Opened["base"]>;
 
 export interface BaseWriter {
-  /** Of the segment's claimant. */
+  /** Id of the session that claimed the segment. */
   readonly session: string;
   readonly clock: Clock;
   /** Appends a record to the segment. @returns the record's position; throws once the writer has lost the segment */

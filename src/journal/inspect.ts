@@ -74,7 +74,7 @@ export type Found =
 export interface Expected {
   readonly position: number;
   readonly bytes: Uint8Array;
-  /** Of the writer. */
+  /** Id of the writer's session. */
   readonly session: string;
   /** Further records that the writer sent, and sends again behind a foreign record. */
   readonly resent?: readonly Uint8Array[];

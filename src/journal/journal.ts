@@ -32,7 +32,7 @@ export interface AppendOptions {
 
 /** The end of a segment, as the storage reports it. */
 export interface SegmentEnd {
-  /** Of the last record; 0 when the segment is empty. */
+  /** Position of the last record; 0 when the segment is empty. */
   readonly position: number;
   readonly bytes: number;
   readonly isSealed: boolean;

@@ -4,7 +4,7 @@
 import { limits } from "../limits.ts";
 
 export class RecentHashes {
-  /** Of the oldest batch kept. */
+  /** Index of the oldest batch kept. */
   #firstIdx = 0;
   #hashes: string[] = [];
 

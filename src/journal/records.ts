@@ -99,7 +99,7 @@ export interface Closing {
 
 export interface BatchHeader {
   readonly journal: string;
-  /** Of the writer's session. */
+  /** Id of the writer's session. */
   readonly session: string;
   readonly term: Term;
   readonly idx: BatchIndex;
@@ -140,7 +140,7 @@ function joined(...parts: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** The events' JSON in a batch of `encodeBatch`, joined by commas. @param length of the events' JSON */
+/** The events' JSON in a batch of `encodeBatch`, joined by commas. @param length the size of the events' JSON */
 export function eventsIn(batch: Uint8Array, length: number): Uint8Array {
   const end = batch.length - BATCH_END.length;
   return batch.subarray(end - length, end);

@@ -78,13 +78,13 @@ export interface FoldedLog {
 
 export class Replay {
   readonly state: SwarmState;
-  /** Of the newest applied batches. */
+  /** Hashes of the newest applied batches. */
   readonly recent: RecentHashes;
   #foreign: ForeignRecords | undefined;
   #tail: ChainTail;
   #live: LiveSegment | undefined;
   #position = 0;
-  /** Of the last record read in the segment; empty before the first. */
+  /** Hash of the last record read in the segment; empty before the first. */
   #recordHash = "";
   #closing: Closing | undefined;
   #isAhead = false;

@@ -10,7 +10,7 @@ import { type CoordinatorView, Gauges } from "./gauges.ts";
 import { type Counter, type Described, type Histogram, Registry } from "./registry.ts";
 
 export interface CoordinatorMetricsOptions {
-  /** Of the package. */
+  /** Version of the package. */
   readonly version: string;
   /** Whether metrics of agents have one series per agent. Default false. */
   readonly byAgent?: boolean;

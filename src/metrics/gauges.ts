@@ -26,7 +26,7 @@ export const coordinatorRoles = ["leading", "standing-by", "halted", "stopped"] 
 export interface CoordinatorView {
   readonly role: (typeof coordinatorRoles)[number];
   readonly term: number;
-  /** Of the newest batch that the coordinator holds; for a leader, of the newest committed batch. */
+  /** Index of the newest batch that the coordinator holds; for a leader, of the newest committed batch. */
   readonly idx: number;
   /** Batches that the leader announced and this coordinator has not read; undefined if no leader was heard lately. */
   readonly lagBatches: number | undefined;

@@ -52,7 +52,7 @@ const AGENT_SUBJECT = /^waggle\.v1\.[^.]+\.agent\./;
 /** Questions about the whole swarm that can be asked about one project. */
 const SWARM_QUESTION = /^waggle\.v1\.[^.]+\.project\._\.query\.(?:status|tasks?|explain|settings)$/;
 
-/** Of a subscription: with wildcards, so `isInbox` does not hold. */
+/** True for the subject of a subscription to an inbox. It has wildcards, which the `isInbox` of subjects.ts refuses. */
 function isInbox(subject: string): boolean {
   return subject.startsWith("_INBOX");
 }

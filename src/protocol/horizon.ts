@@ -27,7 +27,7 @@ export class Horizon {
   #isWary = false;
   /** The furthest points of earlier terms, until the starts of terms show whether the leader's log has them. */
   #unproven: readonly JournalPoint[] = [];
-  /** Of the term of the last answer, once a leader named it. */
+  /** Start of the term of the last answer, once a leader named it. */
   #start: TermStart | undefined;
   readonly #termListeners = new Listeners<[number]>();
   readonly #leaderListeners = new Listeners();

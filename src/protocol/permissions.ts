@@ -61,8 +61,8 @@ export interface Permissions {
   readonly answers?: Answers | undefined;
 }
 
-/** Of agents, to a question for a log: an agent's process and its stand-in thread hear each question, and each may
- *  answer once. */
+/** How often an agent's credential may answer a question for a log. Its process and its stand-in thread both hear
+ *  each question, and each may answer once. */
 const agentAnswers: Answers = { max: 1, expiresMs: limits.agentAnswerMs };
 
 /** Agents of one group share the prefix, and every other credential has its own. So no name may be a group, too. Where
@@ -114,7 +114,7 @@ function permissionsOfRole(swarm: SwarmId, holder: Holder): Permissions {
 
 const submitterVerbs: readonly ProjectVerb[] = ["submit", "cancel", "retry", "reschedule", "await"];
 const ownerVerbs: readonly ProjectVerb[] = [...submitterVerbs, "revoke", "set", "pause", "resume"];
-/** Of an operator in every project: it repairs, and submits nothing in another's name. */
+/** What an operator may do in every project: repair, but not submit in another's name. */
 const repairVerbs: readonly ProjectVerb[] = ["cancel", "retry", "reschedule", "revoke", "await"];
 const projectQueries: readonly QueryName[] = [
   "status",

@@ -21,12 +21,12 @@ export function readQuickly<Value>(bytes: Uint8Array, isRight: QuickCheck<Value>
   }
 }
 
-/** Of `submitResponseSchema`, if every task was accepted without a warning. */
+/** Quick check of `submitResponseSchema`: every task was accepted without a warning. */
 export function isPlainSubmitResponse(value: unknown): value is SubmitResponse {
   return isListMessage(value, "answers", isPlainAcceptance);
 }
 
-/** Of `donePushSchema`. */
+/** Quick check of `donePushSchema`. */
 export function isPlainDonePush(value: unknown): value is DonePush {
   return isListMessage(value, "ended", isPlainOutcome);
 }

@@ -345,7 +345,7 @@ const heartbeatFields = {
   asksTermStarts: z.literal(true).optional().describe("the answer is to name the starts of recent terms"),
 };
 const agentHeartbeatSchema = z.object(heartbeatFields);
-/** Of one agent. */
+/** The heartbeat of one agent. */
 export type Heartbeat = z.infer<typeof agentHeartbeatSchema>;
 
 export const heartbeatSchema = z.object({

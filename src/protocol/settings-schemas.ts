@@ -258,7 +258,8 @@ export const projectRequestSchema = z.object({
     .optional()
     .describe("remove the project's settings; refused while the project has tasks that have not ended"),
 });
-/** Of the project in the subject, asked by its owner: without the share and the limits, which are the operator's. */
+/** A project owner's request to set its own project, which the subject names. The share and the limits are absent:
+ *  only operators set them. */
 export const ownerSetRequestSchema = z.object({ v: version, ...projectPatchSchema.shape });
 export const ownerPauseRequestSchema = z.object({ v: version });
 export const kindRequestSchema = z.object({ v: version, kind: kindSchema, ...kindPatchSchema.shape });

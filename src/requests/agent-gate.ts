@@ -50,7 +50,7 @@ export class AgentGate {
     this.#clock = clock;
   }
 
-  /** @param row of a known agent
+  /** @param row a known agent
    *  @returns `dropped-first` for the first dropped message after a quiet while */
   admit({ group, agent }: AgentName, row: AgentRow | undefined, sort: MessageSort): Admission {
     const bucket = this.#filled(`${group} ${agent} ${sort}`, mostOf(sort, row));

@@ -108,7 +108,7 @@ const isResultRecord = recordOf(
   },
 );
 
-/** Of `submitRequestSchema`, if every task is right. */
+/** Quick check of `submitRequestSchema`: every task is right. */
 export const isRightSubmitRequest = recordOf(
   { tasks: listOf(isTask, limits.itemsPerMessageMax, 1) },
   { v: isVersion, notify: isInbox, failFast: isFlag },
@@ -116,7 +116,7 @@ export const isRightSubmitRequest = recordOf(
 
 const resultFields = { incarnation: isToken, results: listOf(isResult, limits.itemsPerMessageMax, 1) };
 
-/** Of `resultRequestSchema`, if every result is right. */
+/** Quick check of `resultRequestSchema`: every result is right. */
 export const isRightResultRequest = recordOf(resultFields, {
   v: isVersion,
   agent: isToken,
@@ -130,7 +130,7 @@ type RightResultRequest = Pick<ResultRequest, "v" | "agent"> &
 
 type RightResults = { readonly incarnation: Incarnation; readonly results: readonly ResultReport[] };
 
-/** Of `awaitRequestSchema`, if every task id is right. */
+/** Quick check of `awaitRequestSchema`: every task id is right. */
 export const isRightAwaitRequest = recordOf(
   { tasks: listOf(isName, limits.itemsPerMessageMax, 1), notify: isInbox },
   { v: isVersion },
@@ -151,7 +151,7 @@ const optionalHeartbeatFields = {
   maxConcurrent: isCapacity,
 };
 
-/** Of `heartbeatSchema`, without slots. */
+/** Quick check of `heartbeatSchema`: a heartbeat without slots. */
 export const isPlainHeartbeat = recordOf(heartbeatFields, {
   ...optionalHeartbeatFields,
   v: isVersion,
@@ -162,7 +162,7 @@ export const isPlainHeartbeat = recordOf(heartbeatFields, {
   ),
 }) as QuickCheck<z.infer<typeof heartbeatSchema>>;
 
-/** Of `progressSchema`. */
+/** Quick check of `progressSchema`. */
 export const isProgress = recordOf(
   { incarnation: isToken, ...attempt },
   { v: isVersion, fraction: isShare, message: (value) => isStringUpTo(value, limits.errorCharactersMax) },
@@ -192,7 +192,7 @@ function isRightIfBase64({ encoding }: Record<string, unknown>, text: unknown): 
   return encoding === undefined || BASE64_PATTERN.test((text as string | undefined) ?? "");
 }
 
-/** Of an object with all `required` fields, any `optional` fields, and no others. */
+/** Check of an object with all `required` fields, any `optional` fields, and no others. */
 function recordOf(
   required: Readonly<Record<string, Check>>,
   optional: Readonly<Record<string, Check>>,
@@ -228,7 +228,7 @@ function intOf(min: number, max: number = Number.MAX_SAFE_INTEGER): Check {
   return (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
 }
 
-/** Of a finite number. */
+/** Check of a finite number within bounds. */
 function numberOf(min: number, max: number): Check {
   return (value) => typeof value === "number" && value >= min && value <= max;
 }

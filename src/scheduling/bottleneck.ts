@@ -6,7 +6,7 @@ import { assert } from "../assert.ts";
 import type { AgentId, Instant } from "../ids.ts";
 import { limits } from "../limits.ts";
 
-/** Of one agent at one instant. */
+/** The state of one agent at one instant. */
 export interface AgentPressure {
   readonly agent: AgentId;
   /** All capacity of the agent is occupied. */
@@ -17,7 +17,7 @@ export interface AgentPressure {
 
 export interface BottleneckShare {
   readonly agent: AgentId;
-  /** Of the observed time, [0, 1]. */
+  /** Share of the observed time in which the agent was a bottleneck, [0, 1]. */
   readonly share: number;
   /** Since the first observation, at most the window. */
   readonly observedMs: number;

@@ -7,7 +7,7 @@ import { limits } from "../limits.ts";
 
 export interface ConcentrationAlert {
   readonly agent: AgentId;
-  /** Of `assignments`, (0, 1]. */
+  /** The agent's share of the `assignments`, (0, 1]. */
   readonly share: number;
   /** Mean of `concentrationThreshold(n)` over `assignments`. */
   readonly threshold: number;

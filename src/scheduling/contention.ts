@@ -8,7 +8,7 @@ export interface Contention<Waiter> {
   readonly waiters: Iterable<Waiter>;
   /** The queue of a waiter's agent; a member of `queues`. */
   readonly queueOf: (waiter: Waiter) => Queue;
-  /** Of every agent with queued work for the resource, whether or not the agent asked for a slot yet. */
+  /** Queues of all agents with queued work for the resource, whether or not the agent asked for a slot yet. */
   readonly queues: Iterable<Queue>;
   /** [0, 1] */
   readonly alpha: number;

@@ -102,7 +102,7 @@ export interface Circumstances {
   readonly suspensionsHold: boolean;
   /** Whether the rate of the agent's type is used up, reserved tokens included. */
   readonly isRateLimited: boolean;
-  /** Of the agent or its type. */
+  /** The hold on the agent or on its type. */
   readonly hold: ReturnType<typeof holdAt>;
   readonly servesKind: boolean;
   readonly at: Instant;

@@ -41,7 +41,7 @@ export interface LevelPlace {
   readonly starvationLimit?: number;
 }
 
-/** Of a project or a user. */
+/** The position of a project or a user at its level. */
 export interface TurnPlace extends LevelPlace {
   /** The class of the member's next turn. */
   readonly basis: TurnBasis;
@@ -63,7 +63,7 @@ export interface Position {
   readonly next?: { readonly task: TaskId; readonly project: ProjectId; readonly user: UserId };
 }
 
-/** @param row of a queued task */
+/** @param row a queued task */
 export function positionOf(state: SwarmState, row: TaskRow, at: Instant): Position {
   assert(row.partition !== undefined, "a queued task stands in a queue");
   return new Bystander(state, row.partition.user.project.queue, at).positionOf(row, row.partition.user);

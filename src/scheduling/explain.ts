@@ -149,10 +149,8 @@ export type Obstacle =
   | Simple<"swarm-limit", { open: number; topN: number }>
   | Simple<"project-concurrency", { project: ProjectId; open: number; maxConcurrent: number }>
   | Simple<"all-full", { agents: number; taken: number; capacity: number }>
-  /**
-   * Of the type that opens first, at `opensAt` by time alone, and of its used-up rates the last to open. Only the rate
-   * keeps the task from the `agents` of the type.
-   */
+  /** Only the token rate keeps the task from the `agents` of the type. With several such types: the type that opens
+   *  first, at `opensAt` by time alone. With several used-up rates of the type: the rate that opens last. */
   | Simple<
       "rate-limited",
       {
@@ -166,10 +164,8 @@ export type Obstacle =
         opensAt?: Instant;
       }
     >
-  /**
-   * Of the hold that elapses first: only it keeps the task from the `agents`. `until` is absent while its probe is
-   * under way.
-   */
+  /** Only the hold keeps the task from the `agents`. With several holds: the hold that elapses first. `until` is
+   *  absent while its probe is under way. */
   | Simple<"on-hold", HoldFacts & { agents: number; until?: Instant }>
   /** Agents of the kind, by the filter that each fails; `until`: when time alone lets the first agent pass. */
   | Simple<"none-eligible", { counts: Readonly<Partial<Record<IneligibleReason, number>>>; until?: Instant }>
@@ -237,7 +233,7 @@ export interface WaitMoment {
   readonly tightJournal?: JournalFacts | undefined;
 }
 
-/** @param row of a task that is queued or delayed */
+/** @param row a task that is queued or delayed */
 export function explainWait(state: SwarmState, row: TaskRow, moment: WaitMoment): WaitExplanation {
   return new WaitingTask(state, row, moment).explanation();
 }

@@ -31,7 +31,7 @@ const receiptSkeleton: Receipt = {
 const skeletonBytes = JSON.stringify(receiptSkeleton).length;
 /** The same for one candidate, with a comma before it. */
 const candidateBytes = `,${JSON.stringify({ agent: "", score: 0, successRate: 0, load: 0 })}`.length;
-/** Of the optional fields, at their longest. */
+/** Size of the optional fields with their longest values. */
 const turnBytes = `,"turn":${JSON.stringify({ project: "guarantee", user: "guarantee" })}`.length;
 const budgetBytes = `,"budget":${JSON.stringify({ project: "downgrade", global: "downgrade" })}`.length;
 /** Quotes, colon and comma around a reason and its count. */
@@ -99,7 +99,7 @@ function bytesOfCharacter(character: string): number {
   return 1;
 }
 
-/** Of the whole part of a number ≥ 0. */
+/** Number of digits before the point of a number ≥ 0. */
 function digits(value: number): number {
   let count = 1;
   for (let left = value; left >= 10; left /= 10) count += 1;

@@ -156,7 +156,7 @@ export interface RejectingBudget {
 
 /**
  * The budget in mode `reject` that refuses a new task of so many tokens; where two refuse, the one that opens last.
- * @param row of its project; absent before its first task
+ * @param row the row of its project; absent before its first task
  */
 export function rejectingBudget(
   state: SwarmState,

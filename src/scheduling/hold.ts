@@ -27,7 +27,7 @@ type Said = Pick<HoldPlaced, "reportedBy" | "handle" | "reason">;
 export interface RefusalVerdict {
   /** `infrastructure`: the refusal counts, and the task pauses · `refused`: it counts towards no limit. */
   readonly class: "infrastructure" | "refused";
-  /** Of the task of a refused probe: when it may start again. */
+  /** When the task of a refused probe may start again; absent for other refusals. */
   readonly retryAt?: Instant;
   readonly holds: readonly HoldPlaced[];
 }

@@ -54,7 +54,7 @@ export interface LevelMakerInit {
 
 export class LevelMaker {
   readonly #init: LevelMakerInit;
-  /** Of the round's start: before any grant. */
+  /** The deepest queue and the oldest wait at the start of the round, before any grant. */
   readonly #maxima: Maxima;
   readonly #shares: Shares;
 
@@ -221,7 +221,7 @@ export class LevelMaker {
 }
 
 interface Shares {
-  /** Of all waiting projects with open gates. */
+  /** Sum over all waiting projects with open gates. */
   readonly creditWeight: number;
   /** Tokens used in their windows by all projects; 1 when none were. */
   readonly tokens: number;

@@ -15,7 +15,7 @@ export interface Queue {
 /**
  * `L(i) = α·Qᵢ/max Q + (1−α)·Dᵢ/max D` (LOCO, "The Equation"), for one competitor. A maximum of 0 makes its term 0.
  *
- * @param maxima of all competitors, `queue` included
+ * @param maxima maxima over all competitors, `queue` included
  * @param alpha [0, 1]: 0 counts only the longest wait, 1 only the largest queue
  * @returns [0, 1]
  */

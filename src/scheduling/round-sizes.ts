@@ -11,7 +11,7 @@ export class RoundSizes {
     { readonly size: number; readonly turns: number }
   >();
 
-  /** @param starvationLimit of the policy; 0 is off */
+  /** @param starvationLimit the policy's; 0 disables it */
   constructor(starvationLimit: number) {
     this.#starvationLimit = starvationLimit;
   }

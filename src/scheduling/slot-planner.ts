@@ -217,7 +217,7 @@ export function tokensReasonOf(state: SwarmState, slot: SlotLeaseRow, at: Instan
   return slot.tokens === 0 ? undefined : tokensGate(state, requestOf(slot), at);
 }
 
-/** Of a request with tokens. */
+/** The request for tokens of a slot lease with tokens. */
 function requestOf(slot: SlotLeaseRow): TokenRequest {
   return { tokens: slot.tokens, project: slot.project, rates: ratesOf(slot) };
 }

@@ -56,7 +56,7 @@ interface QueueBest {
 }
 
 export class TurnOrder {
-  /** Of the queues that have a best, as far as known. */
+  /** One entry per queue that has a best; each is computed as far as it was needed. */
   readonly #bests: QueueBest[];
   readonly #projects: Level<TaskQueue, QueueProject>;
   readonly #users: Level<QueueProject, QueueUser>;

@@ -28,7 +28,7 @@ export class Wake {
   /**
    * The earliest instant at which a turn may do more than a turn at `at`; undefined when time alone brings nothing. A
    * turn at the result may still find nothing.
-   * @param at of a turn that did all due work
+   * @param at journal time of a turn that did all due work
    */
   nextAt(at: Instant): Instant | undefined {
     const instants = [nextDueAt(this.#state), nextOpeningAt(this.#state, at), this.#nextProbeAt(at)];

@@ -23,8 +23,8 @@ export function newAccount(): Account {
 /**
  * Charges a grant and returns its start: max(clock before the grant, virtual time), as in start-time fair queueing.
  *
- * @param virtualTime of the account's level
- * @param cost of the grant, thousandths of weight
+ * @param virtualTime virtual time of the account's level
+ * @param cost weight of the granted task, in thousandths
  * @param share credit weight or importance, > 0
  */
 export function charge(account: Account, virtualTime: number, cost: number, share: number): number {

@@ -37,7 +37,7 @@ export class ClockQueue<Item extends Member> {
   readonly #behind = new KeyedHeap();
   readonly #byService: KeyedHeap | undefined;
   readonly #byWait = new KeyedHeap();
-  /** Of the longest waiting member, kept here because every decision reads both. */
+  /** Tick and turn of the longest waiting member, kept here because every decision reads both. */
   #longestTick = 0;
   #longestTurn = 0;
   /** By number, the heaps' name for a member: at 2n the member, at 2n + 1 its account. */

@@ -59,7 +59,7 @@ export class EndedPage {
   #columns: Columns;
   /** End of the text of the newest record. */
   #textTo = 0;
-  /** Of each record, while the page has gaps. */
+  /** Number of each record, while the page has gaps. */
   readonly #numbers: Uint16Array | undefined;
   readonly #names: string[] = [""];
   /** Absent once the page is full. */
@@ -307,7 +307,7 @@ export class EndedView implements EndedTask {
   #row = 0;
   #attributes: string | undefined;
 
-  /** @param attributes of the record, which its page does not hold */
+  /** @param attributes the record's, which its page does not hold */
   show(page: EndedPage, row: number, attributes: string | undefined = undefined): this {
     this.#page = page;
     this.#row = row;

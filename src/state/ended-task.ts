@@ -14,7 +14,7 @@ export interface EndedTask {
   readonly project: ProjectId;
   readonly user: UserId;
   readonly kind: Kind;
-  /** Of the submitted content, as of the live task. */
+  /** Hash of the submitted content, as in the live task. */
   readonly hash: string;
   readonly state: EndedTaskState;
   readonly sequence: number;

@@ -203,7 +203,7 @@ export type Event =
       readonly type: "TaskRetried";
       /** As submitted, payload included, without its times: nothing depends on trimmed batches. */
       readonly task: TaskSpec;
-      /** Of the content as first submitted. */
+      /** Hash of the content as first submitted. */
       readonly hash: string;
       /** The round that begins, from 2. */
       readonly round: number;
@@ -372,7 +372,7 @@ export type Event =
   | {
       readonly type: "HoldPlaced";
       readonly on: HoldScope;
-      /** Of the agent, the type or the resource. */
+      /** Name of the agent, the type or the resource. */
       readonly name: string;
       readonly until: Instant;
       readonly by: HoldBasis;

@@ -160,7 +160,7 @@ function keepsTasks({ holds }: SwarmState): boolean {
 }
 
 /** The holds that keep tasks from an agent: on the agent, on its type, and on resources that refused its attempts.
- *  @param kind of the tasks; absent: without the holds on resources, which depend on the kind */
+ *  @param kind kind of the tasks; absent: without the holds on resources, which depend on the kind */
 export function holdsOn(
   state: SwarmState,
   { id, agentType }: Pick<AgentRow, "id" | "agentType">,

@@ -10,7 +10,7 @@ export type HoldScope = (typeof holdScopes)[number];
 /** One hold at most exists per target. */
 export interface HoldTarget {
   readonly on: HoldScope;
-  /** Of the agent, the type or the resource. */
+  /** Id of the agent, or name of the type or the resource. */
   readonly name: string;
 }
 

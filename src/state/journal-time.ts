@@ -7,7 +7,7 @@ import type { Instant } from "../ids.ts";
 import type { Event } from "./event.ts";
 import type { SwarmState } from "./state.ts";
 
-/** Moves on to the time of a batch. @param at not before the state's · @param first of the batch's events */
+/** Moves on to the time of a batch. @param at not before the state's · @param first the first of the batch's events */
 export function passTo(state: SwarmState, at: Instant, first: Pick<Event, "type">): void {
   const wasLed = first.type !== "TermStarted" || state.term === 0;
   if (wasLed) state.horizonAt = (state.horizonAt + at - state.at) as Instant;

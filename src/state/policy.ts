@@ -54,7 +54,7 @@ export interface Policy {
   readonly guaranteeMs: number;
   /** TopN: maximum attempts open at once in the swarm; absent is no limit. */
   readonly topN?: number;
-  /** Of the swarm's tokens; absent is no limit. */
+  /** The token budget of the swarm; absent: no limit. */
   readonly budget?: BudgetSettings;
   /** Default estimate of an attempt in tokens, without a submitter's estimate or a learned mean. */
   readonly tokensDefault: number;

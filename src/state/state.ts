@@ -139,7 +139,7 @@ export interface SuccessRecord {
   logLatency: number;
   /** Mean squared deviation of log₂ from that mean; 0 before the second. */
   spread: number;
-  /** Of a slow agent: slow probes less quick probes, from 0 to `limits.probeStepMax`. */
+  /** Slow probes less quick probes of a slow agent, from 0 to `limits.probeStepMax`. */
   probeStep: number;
   /** A slow agent is probed once the swarm has made so many attempts of the kind; 0: the agent is not slow. */
   probeFrom: number;
@@ -163,7 +163,7 @@ export interface Suspension {
 
 export interface AgentRow {
   readonly id: AgentId;
-  /** Of the present or last session; `_`: none. */
+  /** Group of the present or last session; `_`: none. */
   group: GroupId;
   incarnation: Incarnation;
   online: boolean;
@@ -181,7 +181,7 @@ export interface AgentRow {
   prefetch: number;
   /** The attempts that occupy the agent's capacity, by assignment number, oldest first. */
   readonly open: Map<AssignmentNumber, OpenAttempt>;
-  /** Of this incarnation; 0 before the first assignment. */
+  /** Highest assignment number of this incarnation; 0 before the first assignment. */
   lastNumber: number;
   /** Highest assignment number that the agent received with none missing. */
   confirmedNumber: number;
@@ -222,7 +222,7 @@ export interface QueueProject extends Member {
   /** Grants since the project entered. */
   turns: number;
   size: number;
-  /** Of the project's tasks in the queue, thousandths of weight. */
+  /** Cost of the project's tasks in the queue, thousandths of weight. */
   cost: number;
   readonly memberByUser: Map<UserId, QueueUser>;
   readonly users: ClockQueue<QueueUser>;
@@ -342,7 +342,8 @@ export interface SlotLeaseRow {
   readonly user: UserId | undefined;
   /** Expected tokens; 0: none. */
   readonly tokens: number;
-  /** Of the agent at the request: its rates count the tokens, as do those of types named as the resources. */
+  /** The agent's type at the request. Its token rates count the tokens, as do rates of types named like the
+   *  resources. */
   readonly agentType: string | undefined;
   readonly idleTimeoutMs: number | undefined;
   /** Order of asking, from 1, unique in the journal. */
@@ -366,7 +367,7 @@ export interface UnchargedSlots {
   readonly rates: readonly string[];
   /** As reserved. */
   readonly tokens: number;
-  /** Of them, charged when the lease ended. */
+  /** The part of `tokens` that was charged when the lease ended. */
   readonly charged: number;
   readonly lostAt: Instant;
 }
@@ -385,8 +386,8 @@ export interface HoldRow {
   /** Successive holds whose time is a guess, from 1; the time doubles with each. Absent where a time was given. */
   step: number | undefined;
   reason: string | undefined;
-  /** Of a resource: the kinds, by agent, of which the resource refused an attempt since the placing. The agent gets no
-   *  tasks of these kinds while the hold lasts, except the probe. */
+  /** For a hold on a resource: by agent, the kinds of which the resource refused an attempt since the placing. The
+   *  agent gets no tasks of these kinds while the hold lasts, except the probe. */
   readonly users: Map<AgentId, Set<Kind>>;
   /** The task whose attempt was the last refused probe. It lets another task make the next probe. */
   setBack: TaskRef | undefined;
@@ -475,7 +476,7 @@ export interface ProjectRow {
   /** Slot leases that name the project, waiting or held. */
   slotLeases: number;
   readonly account: Account;
-  /** Of the project's users. */
+  /** Virtual time of the level of the project's users. */
   virtualTime: number;
   /** Tasks that have not ended. */
   live: number;
@@ -496,13 +497,13 @@ export interface TermStart {
 
 export interface SwarmState {
   term: Term;
-  /** Of the newest terms, at most `limits.rememberedTerms`, oldest first. Shows whether the log still has a batch of an
-   *  earlier term (protocol/horizon.ts). */
+  /** Starts of the newest terms, at most `limits.rememberedTerms`, oldest first. Shows whether the log still has a
+   *  batch of an earlier term (protocol/horizon.ts). */
   termStarts: readonly TermStart[];
   leader: string;
   /** T of the term: how long its leader may be silent, ms; 0 before the first term. */
   leaderTimeoutMs: number;
-  /** Of the last applied batch; 0 before the first. */
+  /** Index of the last applied batch; 0 before the first. */
   idx: BatchIndex;
   /** The first batch that can still be read; 1 until the audit was trimmed. */
   auditFirstIdx: BatchIndex;
@@ -519,7 +520,7 @@ export interface SwarmState {
   joins: number;
   /** Entries into queues and assignments ever: a later event has a higher order. */
   orders: number;
-  /** Of the projects (docs/scheduling.md, "The clocks"). */
+  /** Virtual time of the level of the projects (docs/scheduling.md, "The clocks"). */
   virtualTime: number;
   timersEver: number;
   /** Live tasks, in the order in which their rounds began. */

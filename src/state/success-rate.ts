@@ -164,7 +164,7 @@ function slowerBits(agent: SuccessRecord, { logLatency }: Expectation, at: Insta
  * agents: their part is the sum less its own. The swarm's latency averages its last attempts, regardless of agent.
  *
  * @param at not before the last outcome in either record
- * @param latencyMs of a success, ≥ 0; a failure's latency says nothing about speed and is ignored
+ * @param latencyMs duration of a successful attempt, ≥ 0; a failure's latency says nothing about speed and is ignored
  */
 export function recordOutcome(
   records: { readonly agent: SuccessRecord; readonly swarm: SuccessRecord },

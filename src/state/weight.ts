@@ -35,7 +35,7 @@ const tierThousandthsByName: ReadonlyMap<string, number> = new Map([
 ]);
 const unknownTierThousandths = 2_000;
 
-/** Of common text in common tokenizers. */
+/** Mean number of characters per token, for common text in common tokenizers. */
 const charactersPerToken = 4;
 /** A shorter prompt costs as much: the price is mostly the answer's, not the prompt's. */
 const tokensPerTier = 1_000;

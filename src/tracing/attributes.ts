@@ -2,7 +2,7 @@
 // OpenTelemetry of one version; they are not stable yet, and may change with the version. Names that the conventions
 // lack begin with `waggle.`.
 
-/** Of the names of `genAi`. */
+/** Version of the semantic conventions that define the names in `genAi`. */
 export const semanticConventionsVersion = "1.41.0";
 
 export const schemaUrl = `https://opentelemetry.io/schemas/${semanticConventionsVersion}`;

@@ -5,7 +5,7 @@
 export interface TraceContext {
   /** `00-<trace id>-<span id>-<flags>` */
   readonly traceparent?: string | undefined;
-  /** Of the tracing systems on the way. */
+  /** The state that tracing systems on the way added (W3C Trace Context, `tracestate`). */
   readonly tracestate?: string | undefined;
 }
 

@@ -18,7 +18,7 @@ export interface SettingsSources {
   readonly project?: ProjectId;
   /** Only settings of this name. */
   readonly name: string | undefined;
-  /** Of the whole answer. */
+  /** Maximum size of the whole answer. */
   readonly bytesMax: number;
   readonly isStale: boolean;
 }

@@ -30,7 +30,7 @@ export interface StatusSources {
   readonly swarm: string;
   /** Journal time, for values that change with time alone. */
   readonly now: Instant;
-  /** Of the whole answer. */
+  /** Maximum size of the whole answer. */
   readonly bytesMax: number;
   /** Only this table, without its first rows. */
   readonly page?: { readonly table: StatusTable; readonly from: number };
@@ -55,9 +55,9 @@ const shares = {
   resources: 1 / 16,
   rest: 1 / 8,
 } as const;
-/** Of the whole answer, within the rest. */
+/** The holds' share of the whole answer; a part of `shares.rest`. */
 const holdsShare = 1 / 16;
-/** Of the whole answer too, within the share of the projects. */
+/** The users' share of the whole answer; a part of `shares.projects`. */
 const usersShare = 1 / 4;
 /** The share in an answer of one table. */
 const pageShare = 3 / 4;
@@ -362,7 +362,7 @@ function userRank({ counts }: UserRow, waitingMs: number): number {
   return counts.running + counts.assigned + counts.delayed > 0 ? 1 : failures / (failures + 1);
 }
 
-/** @param waitingMs of the user's oldest waiting task; 0 without one */
+/** @param waitingMs the wait of the user's oldest waiting task; 0 without one */
 function userStatusOf({ user, counts, waitMsSum, waitMsMax, started }: UserRow, waitingMs: number) {
   return {
     user: user as string,

@@ -40,7 +40,7 @@ export interface TaskQuery {
   readonly after: string | undefined;
   /** Journal time, for ages. */
   readonly now: Instant;
-  /** Of the rows of a page, as JSON. */
+  /** Maximum size of a page's rows as JSON. */
   readonly bytesMax: number;
 }
 

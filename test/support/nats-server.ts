@@ -42,7 +42,7 @@ export interface RunningNatsServer {
   readonly url: string;
   readonly port: number;
   readonly storeDir: string;
-  /** Of the process now running; changes with `restart()`. */
+  /** Id of the process now running; changes with `restart()`. */
   readonly pid: number;
   readonly isRunning: boolean;
   /** The server's log so far, over all starts. */

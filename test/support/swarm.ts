@@ -64,23 +64,23 @@ export interface TestSwarmOptions {
   readonly hub?: MemoryHub;
   readonly journal?: Journal;
   readonly logger?: Logger;
-  /** Of every coordinator. Default 0: a turn runs although a test's clock stands still. */
+  /** For every coordinator. Default 0: a turn runs although a test's clock stands still. */
   readonly turnSpacingMs?: number;
-  /** Of the first coordinator. */
+  /** For the first coordinator. */
   readonly leaderTimeoutMs?: number;
-  /** Of the first coordinator. */
+  /** For the first coordinator. */
   readonly metrics?: CoordinatorMetrics;
-  /** Of the first coordinator. Default: nobody watches the process. */
+  /** For the first coordinator. Default: nobody watches the process. */
   readonly processFigures?: () => ProcessFigures;
-  /** Of every coordinator. Default: segments are never changed as planned. */
+  /** For every coordinator. Default: segments are never changed as planned. */
   readonly compaction?: Omit<CompactionOptions, "maker">;
-  /** Of every coordinator. Default: tokens follow from the journal. */
+  /** For every coordinator. Default: tokens follow from the journal. */
   readonly tokenKey?: Uint8Array;
-  /** Of every coordinator. Default: the journal is not verified in the background. */
+  /** For every coordinator. Default: the journal is not verified in the background. */
   readonly verifier?: JournalVerifier;
 }
 
-/** Of the default project where none is named. */
+/** A held attempt; `project` is the default project unless named. */
 interface HeldName {
   readonly project?: string;
   readonly task: string;

@@ -38,7 +38,7 @@ import { nearMisses } from "../../state/near-miss.ts";
 import { type RemoteEnd, RemoteResult } from "./remote-result.ts";
 
 export interface A2aAgentOptions {
-  /** Of the agent, without the path of its card. */
+  /** URL of the agent, without the path of its card. */
   readonly url: string;
   /** Sent as `metadata.skill`. */
   readonly skill: string | undefined;

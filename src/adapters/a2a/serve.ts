@@ -15,7 +15,7 @@ import { GONE, SwarmRequestHandler } from "./request-handler.ts";
 
 export interface A2aServerOptions extends Omit<CardOptions, "url" | "isGuarded">, GuardOptions {
   readonly swarm: string;
-  /** Of the project whose tasks are served. */
+  /** Connection to the project whose tasks are served. */
   readonly connection: ProjectSwarm;
   readonly host: string;
   /** 0: any free port. */

@@ -26,7 +26,7 @@ export interface MicroServiceOptions {
   readonly clock: Pick<Clock, "now">;
   /** Kind of the service, `[A-Za-z0-9_-]+`. */
   readonly name: string;
-  /** Of this instance, unique; a token of a subject. */
+  /** Id of this instance, unique; a token of a subject. */
   readonly id: string;
   /** A semantic version. */
   readonly version: string;

@@ -15,7 +15,7 @@ export const discoverySubject = serviceQuestion(AGENTS_SERVICE);
 
 /** The fields of an agent's INFO and heartbeats that the bridge uses. */
 export interface ForeignAgent {
-  /** Of the instance. */
+  /** Id of the instance. */
   readonly instance: string;
   /** Name of the harness: `claude-code`. */
   readonly agent: string;

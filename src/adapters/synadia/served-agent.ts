@@ -12,7 +12,7 @@ import { PROTOCOL_VERSION, writeHeartbeat } from "./messages.ts";
 export interface ServedAgentOptions {
   readonly wire: RequestWire;
   readonly clock: Clock;
-  /** Of this instance, unique; a token of a subject. */
+  /** Id of this instance, unique; a token of a subject. */
   readonly id: string;
   readonly version: string;
   readonly swarm: string;

@@ -149,7 +149,7 @@ interface Bucket {
   filledMonotonicMs: number;
 }
 
-/** Of all projects together; no project is named so. */
+/** Key of the bucket that all projects share; no project has this name. */
 const EVERYBODY = "*";
 
 /** Limits how many bytes of the journal are read per project, and for all projects together: two token buckets.

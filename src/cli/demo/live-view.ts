@@ -119,7 +119,7 @@ const FULL_SHARE = 2 / demoAgents.length;
 const HEIGHTS = "▁▂▃▄▅▆▇█";
 const NAME = 7;
 
-/** Of the bar and of the picture over time, in characters; a narrow terminal has the bar alone. */
+/** Widths of the bar and of the line over time, in characters. A narrow terminal shows only the bar. */
 function widths(columns: number): { readonly bar: number; readonly line: number } {
   if (columns >= 80) return { bar: 16, line: 40 };
   if (columns >= 60) return { bar: 10, line: 28 };

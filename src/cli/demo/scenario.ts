@@ -70,9 +70,11 @@ export function planOf(tasks: number, leftMs: number): DemoPlan {
   return { everyMs, submitMs, openMax, attemptMs, trouble };
 }
 
-/** Of the longest time of submission. The rest makes up for the time in which an agent is broken. */
+/** Share of the longest time of submission that the submissions take. The rest makes up for the time in which an
+ *  agent is broken. */
 const PACE = 0.92;
-/** Of all slots. With less, the other agents do all the work, and a repaired agent is seldom tried. */
+/** Share of all slots that is busy. With a smaller share the other agents do all the work, and a repaired agent is
+ *  seldom tried. */
 const BUSY_SHARE = 0.9;
 /** Parts of the time of submission. */
 const BREAKS_AT = 0.2;

@@ -8,7 +8,7 @@ export interface AgentTally {
   readonly agent: string;
   readonly attempts: number;
   readonly failed: number;
-  /** Of all attempts, [0, 1]. */
+  /** The agent's share of all attempts, [0, 1]. */
   readonly share: number;
 }
 

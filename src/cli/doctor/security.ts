@@ -143,7 +143,7 @@ interface Advisory {
   readonly fixed: readonly string[];
 }
 
-/** Of advisories.nats.io, those that defeat users, accounts or permissions. */
+/** The advisories of advisories.nats.io that defeat users, accounts or permissions. */
 const advisories: readonly Advisory[] = [
   {
     id: "CVE-2023-47090",

@@ -78,7 +78,7 @@ function* wrongSettings(checks: readonly Setting[]): Generator<Check> {
 
 // --- room -------------------------------------------------------------------------------------------
 
-/** Of all segments together. */
+/** Checks the room that all segments together take. */
 export function checkRoom(usage: JournalUsage): Check {
   const name = "room";
   const { bytes, bytesMax, remedy } = usage;

@@ -17,7 +17,7 @@ import {
 } from "./panels.ts";
 import { seriesOf } from "./series.ts";
 
-/** @param timelines of the rules that have a timeline; without timelines the figures are drawn @returns an SVG
+/** @param timelines one per rule that has a timeline; without timelines the figures are drawn @returns an SVG
  *  document */
 export async function drawPicture(
   scenario: Scenario,

@@ -21,7 +21,7 @@ interface ShareRow {
   readonly at: number;
   /** Share of all service in the span, [0, 1]. */
   readonly share: number;
-  /** Of the user, from the bottom. */
+  /** Position of the user in the chart, from the bottom. */
   readonly order: number;
 }
 

@@ -23,7 +23,7 @@ export interface RunSummary {
   readonly seeds: number;
   readonly failed: readonly number[];
   readonly virtualMs: number;
-  /** Of all threads together. */
+  /** Real time of the seeds, summed over all threads. */
   readonly realMs: number;
   readonly events: number;
   readonly batches: number;

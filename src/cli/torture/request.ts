@@ -60,7 +60,7 @@ export function termsOf({ for: forMs = FOR_MS_DEFAULT, without = [], profile }: 
   return profile === "outside" ? { ...terms, profile } : terms;
 }
 
-/** @param count of seeds; undefined: as many as the time allows */
+/** @param count number of seeds; undefined: as many as the time allows */
 export function threadsOf(
   { threads = availableParallelism() }: TortureFlags,
   count: number | undefined,

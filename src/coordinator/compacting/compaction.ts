@@ -30,7 +30,7 @@ import { removeOwnUnfinished } from "./unfinished-segments.ts";
 
 export interface CompactionDeps {
   readonly journal: Journal;
-  /** Of the leader's session. */
+  /** Id of the leader's session. */
   readonly session: string;
   readonly maker: BaseMaker;
   readonly retention: AuditRetention;
@@ -135,7 +135,7 @@ export class Compaction {
     this.#isFull = isFull;
   }
 
-  /** A batch was committed. @param bytes of its record */
+  /** A batch was committed. @param bytes the size of its record */
   committed(recorded: readonly RecordedEvent[], bytes: number): void {
     const { events, bytes: before } = this.#behind;
     this.#behind = { events: events + recorded.length, bytes: before + bytes };

@@ -15,7 +15,7 @@ export function keptBytesMax(
 }
 
 /** The room of a journal: the default, or more for a larger audit.
- *  @param keptBytes of the audit; infinite without a wish */
+ *  @param keptBytes the size of the audit to keep; infinite if none is set */
 export function wantedRoom(keptBytes: number): number {
   const room = roomToKeep(keptBytes);
   return Number.isSafeInteger(room) ? Math.max(limits.journalBytesMax, room) : limits.journalBytesMax;

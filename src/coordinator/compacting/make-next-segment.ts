@@ -35,7 +35,7 @@ export interface MakeOrder {
 /** Claimed, not opened. */
 export interface MadeSegment {
   readonly number: number;
-  /** Of its last record. */
+  /** Position of the segment's last record. */
   readonly position: number;
   readonly base: BaseRef;
   /** The last copied batch; without copies the base's last batch. */

@@ -43,7 +43,7 @@ export class ThreadBaseMaker implements BaseMaker {
   readonly #place: JournalPlace;
   readonly #journal: Pick<Journal, "create" | "segment">;
 
-  /** @param journal of the same place: writes files for the thread */
+  /** @param journal the journal at the same place: writes files for the thread */
   constructor(place: JournalPlace, journal: Pick<Journal, "create" | "segment">) {
     this.#place = place;
     this.#journal = journal;

@@ -27,9 +27,9 @@ import { isFull } from "../journal-room.ts";
 import type { Timing } from "../timing.ts";
 
 export interface FollowingDeps {
-  /** Of this coordinator, for people. */
+  /** The coordinator's id, shown in the audit and in logs. */
   readonly id: string;
-  /** Of this coordinator's session. */
+  /** Id of the coordinator's session. */
   readonly session: string;
   readonly journal: Journal;
   readonly announcements: Announcements;

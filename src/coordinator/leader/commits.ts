@@ -41,7 +41,7 @@ import { type Full, type PendingBatch, type Stored, Writer } from "./writer.ts";
 
 export interface CommitsDeps {
   readonly id: string;
-  /** Of this coordinator's session. */
+  /** Id of the coordinator's session. */
   readonly session: string;
   readonly journal: Journal;
   readonly recentBatches: RecentBatches;

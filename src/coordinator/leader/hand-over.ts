@@ -8,7 +8,7 @@ import type { InboxEntry } from "../../requests/inbox.ts";
 import type { TransferRequest } from "../../requests/intake.ts";
 
 export interface HandOverDeps {
-  /** Of this coordinator. */
+  /** The coordinator's id. */
   readonly id: string;
   readonly term: () => Term;
   /** Ids of the coordinators that were heard within T. */

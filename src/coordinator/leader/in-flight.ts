@@ -21,16 +21,16 @@ export interface HeldBatch extends Held {
 }
 
 export class InFlight {
-  /** Of the writer's session. */
+  /** Id of the writer's session. */
   readonly #session: string;
   /** Oldest first. */
   readonly #held: HeldBatch[] = [];
-  /** Of the newest batch. */
+  /** Index and hash of the newest batch. */
   #tail: ChainTail;
   #committed: ChainTail;
   #term: Term;
 
-  /** @param tail of the committed log · @param term of the next batches */
+  /** @param tail the newest committed batch · @param term the term of the next batches */
   constructor(session: string, tail: ChainTail, term: Term) {
     this.#session = session;
     this.#tail = tail;
@@ -52,7 +52,7 @@ export class InFlight {
     return this.#committed;
   }
 
-  /** Of the next batch. */
+  /** Index of the next batch. */
   get nextIdx(): BatchIndex {
     return batchIndex(this.#tail.idx + 1);
   }

@@ -40,7 +40,7 @@ export class JournalClock {
   #monotonicMs: number;
   #isSlewing = false;
 
-  /** @param lastAt of the last applied batch · @param followed journal time of a standby, if any
+  /** @param lastAt journal time of the last applied batch · @param followed journal time of a standby, if any
    *  @param onSkew called when the wall clock leaves the bound */
   constructor(
     clock: Clock,

@@ -58,9 +58,9 @@ import { Turns } from "./turns.ts";
 export type CompactionOptions = Pick<CompactionDeps, "maker" | "retention" | "everyEvents" | "baseSyncMs">;
 
 export interface LeaderDeps {
-  /** Of this coordinator, for people. */
+  /** The coordinator's id, shown in the audit and in logs. */
   readonly id: string;
-  /** Of this coordinator's session. */
+  /** Id of the coordinator's session. */
   readonly session: string;
   readonly timing: Timing;
   /** Longest wait of a turn for more commands, ms. */

@@ -44,7 +44,7 @@ export class Monitor {
   /** Assigned since the last pulse. */
   readonly #changedKinds = new Set<Kind>();
   readonly #raisedByKind = new Map<Kind, Raised>();
-  /** Of the last pulse. */
+  /** Journal time of the last pulse. */
   #at: Instant;
 
   constructor(state: SwarmState, logger: Logger) {

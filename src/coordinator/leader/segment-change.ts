@@ -29,13 +29,13 @@ export interface NextSegment {
 /** The segment that the leader leaves. */
 export interface LeftSegment {
   readonly number: number;
-  /** Of the last record. */
+  /** Position of the segment's last record. */
   readonly position: number;
   readonly recordHash: string;
 }
 
 export interface SegmentChangeDeps {
-  /** Of this coordinator, for people. */
+  /** The coordinator's id, shown in the audit and in logs. */
   readonly id: string;
   readonly session: string;
   readonly journal: Journal;
@@ -58,7 +58,7 @@ export async function closeSegment(
     throw new JournalDamagedError(`segment ${left.number} is ${found} behind record ${writer.position}`);
 }
 
-/** @param tail the last batch of the state, committed · @param term of this leader
+/** @param tail the last batch of the state, committed · @param term this leader's
  *  @returns the new segment. @throws as `closeSegment` */
 export async function changeSegment(
   {

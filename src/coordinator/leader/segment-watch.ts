@@ -14,7 +14,7 @@ import { pause } from "../../pause.ts";
 import type { Timing } from "../timing.ts";
 
 export interface SegmentWatchDeps {
-  /** Of this coordinator's session. */
+  /** Id of the coordinator's session. */
   readonly session: string;
   readonly journal: Journal;
   readonly timing: Timing;

@@ -5,7 +5,7 @@ import type { Clock } from "../../clock.ts";
 import { limits } from "../../limits.ts";
 import type { CoordinatorMetrics, StoredBatch } from "../../metrics/coordinator-metrics.ts";
 
-/** Of the samples in the window, ms. */
+/** Count, percentiles and maximum of the samples in the window; times in ms. */
 export interface TimingSummary {
   readonly count: number;
   readonly p50: number;

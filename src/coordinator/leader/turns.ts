@@ -40,7 +40,7 @@ export interface TurnsHooks {
   readonly isLeading: () => boolean;
   /** Runs a turn if possible. */
   readonly onTime: () => void;
-  /** Of the next turn's batch. */
+  /** Index of the next turn's batch. */
   readonly nextIdx: () => BatchIndex;
   /** Commits a turn. */
   readonly take: (held: Held) => void;

@@ -88,10 +88,10 @@ interface Sent {
 }
 
 export interface WriterDeps {
-  /** Of the writer's session. */
+  /** Id of the writer's session. */
   readonly session: string;
   readonly segment: Segment;
-  /** Of the segment's last record. */
+  /** Position of the segment's last record. */
   readonly position: number;
   readonly clock: Clock;
   readonly lease: Pick<LeaderLease, "isLate" | "isYoung">;

@@ -76,14 +76,14 @@ export class JournalRecords {
   }
 }
 
-/** Of the fields of a record beside its bytes. */
+/** Size in an answer of a record's fields without its bytes. */
 const PRINTED_BYTES = 64;
 
 /** A record, or a part of it. */
 interface Part {
   readonly position: number;
   readonly part: Uint8Array;
-  /** Of the whole record. */
+  /** Size of the whole record, in bytes. */
   readonly size: number;
 }
 

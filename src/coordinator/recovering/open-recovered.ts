@@ -18,7 +18,7 @@ import { newAttempt, newJournalId, SegmentWriter } from "../../journal/segment-w
 import { limits } from "../../limits.ts";
 
 export interface RecoveryDeps {
-  /** Of the recovery, for people: the term's leader in the audit. */
+  /** Id of the recovery, shown in the audit as the leader of its term. */
   readonly id: string;
   readonly journal: Journal;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export interface Recovery {
   readonly lostToIdx: number | undefined;
   /** Existing segments: after the seal they take no more records. */
   readonly sealed: readonly number[];
-  /** Of the segment to open: above all numbers ever listed. */
+  /** Number of the segment to open: higher than every number ever listed. */
   readonly number: number;
 }
 

@@ -37,9 +37,9 @@ import { pause } from "../../pause.ts";
 import type { Timing } from "../timing.ts";
 
 export interface TakeLeadDeps {
-  /** Of this coordinator, for people. */
+  /** The coordinator's id, shown in the audit and in logs. */
   readonly id: string;
-  /** Of this coordinator's session. */
+  /** Id of the coordinator's session. */
   readonly session: string;
   readonly journal: Journal;
   /** By T of the followed term. */
@@ -98,7 +98,7 @@ export async function takeLead(
 interface Closed {
   readonly numbers: readonly number[];
   readonly live: LiveSegment | undefined;
-  /** Of the closed segment, behind its seal. */
+  /** Position at which the closed segment ends: behind its seal. */
   readonly endPosition: number | undefined;
 }
 

@@ -52,7 +52,7 @@ export function parsedLines(lines: readonly string[]): readonly unknown[] | unde
   return Array.isArray(rows) && rows.length === lines.length ? rows : undefined;
 }
 
-/** @param row of `parsedLines`; parsed here if undefined
+/** @param row the row in `parsedLines`; parsed here if undefined
  *  @throws JournalDamagedError unless the line has this number and is unchanged */
 export function openedLine(
   line: string,

@@ -77,7 +77,7 @@ export class TaskReader {
   readonly #timers: TimerReader;
   readonly #agents: AgentReader;
   readonly #queues: QueueReader;
-  /** Of tasks in their first round, in order of submission. */
+  /** Highest sequence read of tasks in their first round, which stand in order of submission. */
   #newestSequence = 0;
   readonly #retriedSequences = new Set<number>();
 

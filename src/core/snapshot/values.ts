@@ -94,7 +94,7 @@ export function ledgerFields({ usage, spent, history, exceededAt }: TokenLedger)
 export interface LedgerTerms {
   /** `policy.guaranteeMs` */
   readonly usageMs: number;
-  /** Of the budget, if any. */
+  /** Window of the budget; undefined without a budget. */
   readonly budgetMs: number | undefined;
 }
 

@@ -41,7 +41,7 @@ export function overviewView(
   };
 }
 
-/** Of online agents: attempts in flight, and how many may run at once. */
+/** Attempts in flight at online agents, and how many may run at once. */
 export function capacityOf({ agents }: StatusResponse): Overview["capacity"] {
   let used = 0;
   let total = 0;

@@ -101,7 +101,7 @@ function specOf(spec: NonNullable<StoryLine["spec"]>): NonNullable<TaskDetail["s
   };
 }
 
-/** Of the content: base64 is a third longer. */
+/** Size of the content in bytes, decoded: base64 is a third longer. */
 export function sizeOf(text: string, encoding: "base64" | undefined): number {
   return encoding === undefined ? Buffer.byteLength(text) : Buffer.byteLength(text, "base64");
 }

@@ -66,7 +66,7 @@ async function searched(
   }
 }
 
-/** Of the address: `ticket=OPS-17`. */
+/** The filter that the address names: `ticket=OPS-17`. */
 function attributesIn(attribute: string | undefined) {
   if (attribute === undefined) return {};
   const at = attribute.indexOf("=");

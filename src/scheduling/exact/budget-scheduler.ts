@@ -46,7 +46,8 @@ class BudgetRound {
   readonly #budget: BudgetManager;
   readonly #assignedAgents = new Set<string>();
   readonly #assignedTasks = new Set<string>();
-  /** Of projects with an assignment in this round: agents that run their tasks, the new ones included. */
+  /** Agents that run a project's tasks, new ones included, by project; only projects with an assignment in this
+   *  round. */
   readonly #activeCounts = new Map<string, number>();
   /** The first index in each project's list that may hold an unassigned task. */
   readonly #beginByProject = new Map<string, number>();

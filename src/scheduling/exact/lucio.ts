@@ -27,7 +27,7 @@ const neverScheduledAt = 0;
  *
  * @param taskWeight > 0
  * @param now ≥ 0
- * @param lastScheduledAt of the user, ≥ 0; undefined when never
+ * @param lastScheduledAt when a task of the user was last scheduled, ≥ 0; undefined: never
  * @throws InvalidValueError for an invalid number or a number out of range
  */
 export function priorityScore(taskWeight: number, now: number, lastScheduledAt: number | undefined): number {

@@ -54,7 +54,7 @@ export class RateLimitWindow {
     this.#windowStart = windowStart === 0 ? now : windowStart;
   }
 
-  /** Of the window that began at `windowStart`, even after it expired. */
+  /** Tokens used in the window that began at `windowStart`, even after the window expired. */
   get currentTokens(): number {
     return this.#currentTokens;
   }

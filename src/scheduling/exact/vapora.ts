@@ -17,7 +17,7 @@ export interface VaporaAgent extends ScoreTerms {
 
 export interface VaporaAssignment<Agent extends VaporaAgent> {
   readonly agent: string;
-  /** Of the agent before it got the task. */
+  /** The agent's score before it got the task. */
   readonly score: number;
   /** All agents afterwards: the selected agent has one more in flight. */
   readonly agents: readonly Agent[];

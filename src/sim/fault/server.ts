@@ -5,7 +5,7 @@ import type { Message } from "../../transport/transport.ts";
 
 /** A subscription as the server sees it. */
 export interface Subscriber {
-  /** Of every partition. Messages reach subscribers of the same side. */
+  /** The subscriber's side of every partition, as text. A message reaches only subscribers of its own side. */
   readonly side: string;
   /** A message for the subscriber leaves the server. */
   deliver(message: Message): void;
@@ -22,7 +22,7 @@ export class Server {
     this.#index.remove(interest);
   }
 
-  /** @param side of the sender @returns whether a subscriber is on the side */
+  /** @param side the sender's @returns whether a subscriber is on the side */
   route(message: Message, side: string): boolean {
     const { each, groups } = this.#index.match(message.subject);
     const receivers = each.filter((subscriber) => subscriber.side === side);

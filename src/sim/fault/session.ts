@@ -48,7 +48,7 @@ export class Session implements Owner {
   #slowMs = 0;
   readonly #onEnd: (() => void)[] = [];
 
-  /** @param random of the session alone */
+  /** @param random used by the session alone */
   constructor(name: string, engine: Engine, machine: MachineClock, random: SeededRandom) {
     this.name = name;
     this.bornMs = engine.nowMs;

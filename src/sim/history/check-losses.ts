@@ -58,7 +58,7 @@ export function checkLosses({ observations, journal, elsewhere, isReported }: Lo
   ];
 }
 
-/** Of an observation that names no batch: undefined. */
+/** The batch that an observation names, as text; undefined without one. */
 function pointOf(observed: Observation): string | undefined {
   if (observed.kind === "assigned" || observed.at === undefined) return undefined;
   return pointText(observed.at);

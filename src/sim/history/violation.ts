@@ -2,7 +2,7 @@
 
 import type { Observation } from "./observation.ts";
 
-/** Of `docs/invariants.md`, "Promises". */
+/** Numbers in `docs/invariants.md`, "Promises". */
 export type PromiseNumber = "P1" | "P2" | "P3" | "P4" | "P5" | "P6" | "P7" | "P8" | "P12" | "P13";
 
 export interface Violation {

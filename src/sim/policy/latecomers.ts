@@ -38,7 +38,7 @@ function shareAfterSlow({ attempts }: Log, withinMs: number): number {
   return after.filter(({ agent }) => agent === slow.agent).length / after.length;
 }
 
-/** @param load of both agents together */
+/** @param load the load of both agents together */
 function slowRun(load: number, init: RunInit): Log {
   const random = init.random.split(`load ${load}`);
   const everyMs = SECOND_MS / (load * CAPACITY);

@@ -29,7 +29,7 @@ const quantiles = [
 /** The 0.975 quantile of Student's t, within 0.001: a table up to 30 degrees of freedom, then the first terms
  *  of the Cornish-Fisher expansion (Abramowitz and Stegun, 26.7.5).
  *
- *  @param degrees of freedom, ≥ 1, whole */
+ *  @param degrees degrees of freedom, ≥ 1, whole */
 export function studentT95(degrees: number): number {
   const known = quantiles[degrees - 1];
   if (known !== undefined) return known;

@@ -7,7 +7,7 @@ import { maximumOf, meanOf, percentileOf } from "../policy/statistics.ts";
 import type { Timeline } from "../policy/timeline.ts";
 import type { Course, CourseTask, Outcome, SlotRequest } from "./course.ts";
 
-/** Of a set of times, ms; 0 for an empty set. */
+/** Figures of a set of times, ms; all 0 for an empty set. */
 export interface TimeFigures {
   readonly count: number;
   readonly mean: number;

@@ -62,7 +62,7 @@ interface Due {
 const noDigest = digestOf({ result: "" });
 /** Jitter of a retry that the record does not hold. */
 const MEAN_JITTER = 0.5;
-/** Of an attempt of which nothing is known at all, ms. */
+/** Duration of an attempt of which nothing is known, ms. */
 const UNKNOWN_DURATION_MS = 1_000;
 /** A swarm that still waits so long after the record's end waits for ever. */
 const WAIT_MS_MAX = 400 * 86_400_000;
@@ -99,7 +99,7 @@ export class Playback {
   #nextInput = 0;
   #idx: number;
   #at: Instant;
-  /** Of the last assignment, end of a task or attempt, or grant of slots. */
+  /** Journal time of the last assignment, end of a task or attempt, or grant of slots. */
   #lastWorkAt = 0;
   #order = 0;
   #estimated = 0;

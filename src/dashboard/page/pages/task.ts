@@ -43,7 +43,7 @@ export function TaskDetailPage({ id, project }: TaskPageProps): View {
   `;
 }
 
-/** Of thousands of batches: the rest of the page is useful already. */
+/** Shown while thousands of batches are read: the rest of the page is useful already. */
 function reading(): View {
   return section(
     { title: "Time line", note: "reading the journal since the submission…" },

@@ -60,7 +60,7 @@ export function StateChart({ chart }: { readonly chart: ChartView }): View {
   `;
 }
 
-/** Of the chart as a whole. */
+/** True for the initial state of the whole chart, not of a part of it. */
 function isBeginning({ isInitial, parent }: ChartView["states"][number]): boolean {
   return isInitial && parent === undefined;
 }

@@ -91,7 +91,7 @@ interface TableRowProps<Row> {
   readonly row: Row;
   readonly columns: readonly Column<Row>[];
   readonly sight: Sight;
-  /** Of the row's own page. */
+  /** Address of the row's own page; undefined without one. */
   readonly address: string | undefined;
   readonly go: (address: string) => void;
 }
