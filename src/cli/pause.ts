@@ -6,8 +6,13 @@ import { ask } from "./ask.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { noteWarnings } from "./setting-text.ts";
+import { UsageError } from "./usage-error.ts";
 import { subjectToken } from "./values.ts";
 import { type Program, runVerb, type VerbContext } from "./verb.ts";
+
+interface ProjectFlag {
+  readonly project?: string;
+}
 
 export function pauseCommand(program: Program): Command {
   return new Command("pause")
@@ -16,9 +21,10 @@ export function pauseCommand(program: Program): Command {
         "Running attempts continue. Tasks are still accepted.",
     )
     .argument("[project]", "name of the project; without it the whole swarm", subjectToken)
+    .option("--project <name>", "the same as the argument", subjectToken)
     .addHelpText("after", "\nExamples:\n  $ waggle pause acme\n  $ waggle pause            the whole swarm")
-    .action((project: string | undefined, _: unknown, command: Command) =>
-      runVerb(program, command, (context) => pause(context, project)),
+    .action((project: string | undefined, flags: ProjectFlag, command: Command) =>
+      runVerb(program, command, async (context) => pause(context, projectOf(project, flags))),
     );
 }
 
@@ -29,10 +35,18 @@ export function resumeCommand(program: Program): Command {
         "stay paused.",
     )
     .argument("[project]", "name of the project; without it the whole swarm", subjectToken)
+    .option("--project <name>", "the same as the argument", subjectToken)
     .addHelpText("after", "\nExamples:\n  $ waggle resume acme\n  $ waggle resume           the whole swarm")
-    .action((project: string | undefined, _: unknown, command: Command) =>
-      runVerb(program, command, (context) => resume(context, project)),
+    .action((project: string | undefined, flags: ProjectFlag, command: Command) =>
+      runVerb(program, command, async (context) => resume(context, projectOf(project, flags))),
     );
+}
+
+/** @throws UsageError for two different names */
+function projectOf(argument: string | undefined, { project }: ProjectFlag): string | undefined {
+  if (argument !== undefined && project !== undefined && argument !== project)
+    throw new UsageError(`give one project: ${argument} or --project ${project}`);
+  return argument ?? project;
 }
 
 async function pause(context: VerbContext, project: string | undefined): Promise<ExitCode> {
