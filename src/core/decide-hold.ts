@@ -10,8 +10,8 @@ import { findHold, holdsProbedBy, holdsProbedByLease, judgingAttempt, phaseOf } 
 import { nearMisses } from "../state/near-miss.ts";
 import { findSlotLease } from "../state/slot-rows.ts";
 import type { HoldRow, OpenAttempt, SlotLeaseRow, SwarmState } from "../state/state.ts";
-import type { CommandOf, ReportedRefusal, ReportedSlotRefusal } from "./command.ts";
-import type { Decision } from "./decision.ts";
+import type { CommandOf, Reply, ReportedRefusal, ReportedSlotRefusal } from "./command.ts";
+import { answered, type Decision } from "./decision.ts";
 
 /** A reported refusal as the journal keeps it. A time that has passed is no time: the agent's clock may be wrong. */
 export function refusalAt({ on, ...time }: ReportedRefusal, at: Instant): Refusal {
@@ -86,7 +86,8 @@ export function decidePlaceHold(
   { on, name, forMs, until, lengthen }: CommandOf<"PlaceHold">,
   at: Instant,
 ): Decision {
-  requireTarget(state, { on, name });
+  const unknown = unknownTarget(state, { on, name });
+  if (unknown !== undefined) return answered(unknown);
   const asked = endOf({ forMs, until }, at);
   const current = findHold(state, { on, name });
   const inForce = current !== undefined && phaseOf(current) === "held" ? current.until : undefined;
@@ -100,7 +101,8 @@ export function decidePlaceHold(
 
 export function decideEndHold(state: SwarmState, { on, name }: CommandOf<"EndHold">): Decision {
   const hold = findHold(state, { on, name });
-  if (hold === undefined) requireTarget(state, { on, name });
+  const unknown = hold === undefined ? unknownTarget(state, { on, name }) : undefined;
+  if (unknown !== undefined) return answered(unknown);
   const events = hold === undefined ? [] : [ended(hold, "operator")];
   return { events, reply: { kind: "set", settings: null, changed: events.length > 0 } };
 }
@@ -136,12 +138,14 @@ function endOf(
   return (at + bounded(holdMs)) as Instant;
 }
 
-/** @throws InvalidValueError for an unknown agent or resource. A type is free: its agents may come later */
-function requireTarget(state: SwarmState, { on, name }: HoldTarget): void {
+/** The refusal of an unknown agent. Undefined for a type: its agents may join later.
+ *  @throws InvalidValueError for an unknown resource */
+function unknownTarget(state: SwarmState, { on, name }: HoldTarget): Reply | undefined {
   const known: ReadonlyMap<string, unknown> | undefined =
     on === "agent" ? state.agentById : on === "resource" ? state.resourceByName : undefined;
-  if (known === undefined || known.has(name)) return;
+  if (known === undefined || known.has(name)) return undefined;
   const near = nearMisses(name, known.keys() as Iterable<never>);
+  if (on === "agent") return { kind: "unknown-agent", agent: name, nearMisses: near };
   const hint = near.length === 0 ? "" : `; did you mean ${near.join(", ")}?`;
   throw new InvalidValueError(`name: there is no ${on} ${name}${hint}`, { field: "name" });
 }

@@ -20,7 +20,7 @@ import {
 import { isOperatorVerb, type OperatorVerb } from "../protocol/subjects.ts";
 import type { Grant } from "../state/grant.ts";
 import type { Message } from "../transport/transport.ts";
-import { codedError, unknownProject } from "./answers.ts";
+import { codedError, suggestion, unknownProject } from "./answers.ts";
 import type { Commit } from "./inbox.ts";
 import type { Intake, LeaderParts } from "./intake.ts";
 
@@ -110,8 +110,17 @@ function reading<Schema extends z.ZodType>(schema: Schema, toCommand: (request: 
 export function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit): object {
   switch (reply?.kind) {
     case "unknown-agent": {
-      const sentence = `agent ${reply.agent} is not online here: see \`waggle status\``;
-      return codedError("WAGGLE_UNKNOWN_AGENT", sentence, { field: "agent" });
+      const { agent, nearMisses } = reply;
+      if (nearMisses === undefined)
+        return codedError(
+          "WAGGLE_UNKNOWN_AGENT",
+          `agent ${agent} is not online here: see \`waggle status\``,
+          {
+            field: "agent",
+          },
+        );
+      const sentence = `there is no agent ${agent}${suggestion(nearMisses)}`;
+      return codedError("WAGGLE_UNKNOWN_AGENT", sentence, { field: "name" });
     }
     case "invalid-setting":
       return codedError("WAGGLE_INVALID_VALUE", reply.sentence, { field: reply.field });

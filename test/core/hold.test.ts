@@ -542,7 +542,6 @@ describe("an operator", () => {
   });
 
   it.each([
-    [{ on: "agent", name: "nobody", forMs: 1_000 }, "name"],
     [{ on: "resource", name: "none", forMs: 1_000 }, "name"],
     [{ on: "agent", name: "a1" }, "forMs"],
     [{ on: "agent", name: "a1", forMs: limits.holdMsMax + 1 }, "forMs"],
@@ -552,6 +551,16 @@ describe("an operator", () => {
     const [reply] = turns.turn({ type: "PlaceHold", ...target });
     expect(reply).toMatchObject({ kind: "invalid-setting", field });
     expect(turns.all("HoldPlaced")).toEqual([]);
+  });
+
+  it("is refused an agent that never joined, with the ids that resemble it", () => {
+    const turns = swarmOf({ "agent-one": 1 });
+    const holdAndUnhold = [
+      { type: "PlaceHold", on: "agent", name: "agent-on", forMs: 1_000 },
+      { type: "EndHold", on: "agent", name: "agent-on" },
+    ] as const;
+    const refusal = { kind: "unknown-agent", agent: "agent-on", nearMisses: ["agent-one"] };
+    expect(turns.turn(...holdAndUnhold)).toEqual([refusal, refusal]);
   });
 
   it("of one type too many displaces the hold that ends first", () => {

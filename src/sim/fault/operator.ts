@@ -94,7 +94,8 @@ export class Operator {
   }
 }
 
-/** An agent that never joined, or a resource that was never set, is refused, and needs no mending. */
+/** An agent that never joined (WAGGLE_UNKNOWN_AGENT), or a resource that was never set, is refused, and needs no
+ *  mending. */
 async function isDone(ask: () => Promise<unknown>): Promise<boolean> {
   try {
     await ask();
