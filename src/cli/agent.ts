@@ -194,7 +194,7 @@ function holdScopeIn(given: string): HoldScopeOption {
   if (given === "agent" || given === "type") return given;
   const [word, resource = ""] = given.split(/:(.*)/s);
   if (word === "resource" && NAME_PATTERN.test(resource)) return { resource };
-  throw new InvalidArgumentError("expected agent, type, or resource:NAME, like resource:gpt-4o.");
+  throw new InvalidArgumentError("must be agent, type, or resource:NAME, like resource:gpt-4o");
 }
 
 /** @throws UsageError; InvalidConfigError and MissingPackageError for an MCP server or an A2A agent */

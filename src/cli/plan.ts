@@ -155,8 +155,8 @@ function rulesName(text: string): PlanFlags["rules"] {
   const lacking = lackingByRules[text];
   throw new InvalidArgumentError(
     lacking === undefined
-      ? "the rules are waggle and budget."
-      : `${text} decides by ${lacking}, which a snapshot does not hold. Use waggle or budget, or see waggle simulate --help.`,
+      ? "must be waggle or budget"
+      : `${text} decides by ${lacking}, which a snapshot does not hold. Use waggle or budget here, or run waggle simulate`,
   );
 }
 

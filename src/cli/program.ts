@@ -10,6 +10,7 @@ import { knownColumns, type OutputStream } from "./shell.ts";
 import type { Program } from "./verb.ts";
 import { type VerbEntry, verbsByGroup } from "./verbs.ts";
 import { packageVersion } from "./version.ts";
+import { nameWrongValues } from "./wrong-value.ts";
 
 /** Verbs with their flags and actions, ready to parse. The command throws instead of ending the process.
  *  @param argv what will be parsed, without node and script: other verbs have no flags; absent: all verbs have flags */
@@ -85,6 +86,7 @@ function quietly(command: Command, program: Program): void {
   command.description(asStarted(command.description())).summary(asStarted(command.summary()));
   for (const part of [...command.options, ...command.registeredArguments])
     part.description = asStarted(part.description);
+  nameWrongValues(command);
   const widthOf = (stream: OutputStream) => knownColumns(stream) ?? HELP_COLUMNS;
   const helpTo = (stream: OutputStream) => (text: string) =>
     void stream.write(fittedHelp(asStarted(text), widthOf(stream)));

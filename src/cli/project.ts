@@ -202,7 +202,7 @@ function rangeIn(text: string): Range {
   const [min = "", max = "", ...more] = text.split("..").map((part) => part.trim());
   const isRight = min !== "" && max !== "" && more.length === 0;
   if (isRight && Number(min) <= Number(max)) return { min: Number(min), max: Number(max) };
-  throw new InvalidArgumentError("must be a lowest and a highest number, like 50..200.");
+  throw new InvalidArgumentError("must be a lowest and a highest number, like 50..200");
 }
 
 function rangeText(range: Range | undefined): string {

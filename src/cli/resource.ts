@@ -164,7 +164,7 @@ function alphaFlag(text: string): number | "policy" {
     return alphaNumber(text);
   } catch (error) {
     if (error instanceof InvalidArgumentError)
-      error.message = `${error.message.replace(/\.$/, "")}, or policy.`;
+      error.message = error.message.replace(/^must be /, "must be policy, or ");
     throw error;
   }
 }

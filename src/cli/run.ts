@@ -2,7 +2,6 @@
 // (program.ts). Nothing in here ends the process, except a second Ctrl-C.
 
 import { type Command, CommanderError } from "commander";
-import type { WaggleError } from "../errors.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { Output } from "./output.ts";
 import { buildProgram } from "./program.ts";
@@ -23,23 +22,27 @@ export async function run(argv: readonly string[], shell: Shell): Promise<ExitCo
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok; // help, version
     if (error instanceof CommanderError && error.code === "commander.help") return exitCodes.usage;
     const output = new Output(shell, { json: argv.includes("--json"), asStarted: program.asStarted });
-    const reported = error instanceof CommanderError ? usageError(error, root, argv) : error;
-    return reportError(reported, output, { verbose: argv.includes("--verbose") });
+    return reportError(withHelp(error, root, argv), output, { verbose: argv.includes("--verbose") });
   }
 }
 
-/** The error of the command line, and the help to read. */
-function usageError(error: CommanderError, root: Command, argv: readonly string[]): WaggleError {
+/** The error of the command line, and the help to read. Any other error stays as it is. */
+function withHelp(error: unknown, root: Command, argv: readonly string[]): unknown {
+  const help = helpFor(root, argv);
+  if (error instanceof UsageError) return new UsageError(`${error.message} (see ${help})`, { cause: error });
+  if (!(error instanceof CommanderError)) return error;
   const message = error.message
     .replace(/^error: /, "")
     .replace(/\s*\n\s*/g, " ")
     .replace(/\(Did you mean (?:one of )?(.*?)\?\)/, "· did you mean $1?");
+  return new UsageError(`${message}${/[.?]$/.test(message) ? "" : ";"} see ${help}`);
+}
+
+/** The command that prints the help for the command line. */
+function helpFor(root: Command, argv: readonly string[]): string {
   const verb = firstNamed(root, argv);
   const part = verb === undefined ? undefined : firstNamed(verb, argv.slice(argv.indexOf(verb.name()) + 1));
-  const help = ["waggle", verb?.name(), part?.name(), "--help"]
-    .filter((word) => word !== undefined)
-    .join(" ");
-  return new UsageError(`${message}${/[.?]$/.test(message) ? "" : ";"} see ${help}`);
+  return ["waggle", verb?.name(), part?.name(), "--help"].filter((word) => word !== undefined).join(" ");
 }
 
 /** The command that the first of the words names: a later word may be an argument of that command. */

@@ -26,7 +26,7 @@ export function orNone<Value>(parse: (text: string) => Value): (text: string) =>
       return parse(text);
     } catch (error) {
       if (error instanceof InvalidArgumentError)
-        error.message = `${error.message.replace(/\.$/, "")}, or none.`;
+        error.message = error.message.replace(/^must be /, "must be none, or ");
       throw error;
     }
   };
@@ -42,7 +42,9 @@ export function durationBetween(minMs: number, maxMs: number): (text: string) =>
   return (text) => {
     const ms = parseDuration(text);
     if (ms >= minMs && ms <= maxMs) return ms;
-    throw new InvalidArgumentError(`must be from ${plainDuration(minMs)} to ${plainDuration(maxMs)}.`);
+    throw new InvalidArgumentError(
+      `must be a duration from ${plainDuration(minMs)} to ${plainDuration(maxMs)}`,
+    );
   };
 }
 

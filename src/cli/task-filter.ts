@@ -2,6 +2,7 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import type { TaskFilterOptions, TaskStateName } from "../client/task-lists.ts";
+import { headOf } from "../cut-text.ts";
 import { kind } from "../ids.ts";
 import { taskStates } from "../protocol/task-list-schemas.ts";
 import { nearMisses } from "../state/near-miss.ts";
@@ -62,9 +63,9 @@ function stateList(text: string, before: readonly string[] | undefined): readonl
   for (const state of states) {
     if ((taskStates as readonly string[]).includes(state)) continue;
     const near = nearMisses(kind(state), taskStates.map(kind));
-    const hint = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
+    const hint = near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`;
     throw new InvalidArgumentError(
-      `unknown state '${state}'.${hint} The states are ${taskStates.join(", ")}.`,
+      `there is no state ${JSON.stringify(headOf(state, 40))} (${taskStates.join(", ")})${hint}`,
     );
   }
   return states;

@@ -2,6 +2,7 @@
 // becomes an error with its line number and does not stop the next lines. Not here: sending (submit.ts).
 
 import { isUtf8 } from "node:buffer";
+import { InvalidArgumentError } from "commander";
 import type { TaskRequest } from "../client/task-request.ts";
 import { InvalidMessageError, type WaggleError } from "../errors.ts";
 import { kind } from "../ids.ts";
@@ -14,6 +15,7 @@ import type { Shell } from "./shell.ts";
 import { linesOf, nameOf, readSource, textIn } from "./source.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseTime } from "./values.ts";
+import { wrongValueText } from "./wrong-value.ts";
 
 /** A task to submit, or the error of its line. */
 export type SourcedTask =
@@ -237,11 +239,21 @@ function readable(fields: Record<string, unknown>): Record<string, unknown> {
   const task = { ...fields };
   for (const name of ["deadline", "notBefore"]) {
     const value = task[name];
-    if (typeof value === "string") task[name] = parseTime(value).getTime();
+    if (typeof value === "string") task[name] = timeOf(name, value);
   }
   if (task["payload"] !== undefined && typeof task["payload"] !== "string")
     task["payload"] = JSON.stringify(task["payload"]);
   return task;
+}
+
+/** @throws Error naming the field and the value */
+function timeOf(field: string, text: string): number {
+  try {
+    return parseTime(text).getTime();
+  } catch (cause) {
+    if (!(cause instanceof InvalidArgumentError)) throw cause;
+    throw new Error(`${field}: ${wrongValueText(cause, text)}`, { cause });
+  }
 }
 
 // --- both -------------------------------------------------------------------------------------------

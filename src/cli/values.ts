@@ -1,5 +1,5 @@
-// Parsers for values of flags: durations, times, counts, JSON. Each error names a valid form. Not here: valid tasks
-// (protocol/schemas.ts; the coordinator checks again).
+// Parsers for values of flags: durations, times, counts, JSON. Each error says what the value must be, without the flag
+// and the value (wrong-value.ts adds both). Not here: valid tasks (protocol/schemas.ts; the coordinator checks again).
 
 import { InvalidArgumentError } from "commander";
 import { durationIn } from "../config/duration.ts";
@@ -14,9 +14,7 @@ import { kindSchema, LABEL_PATTERN, labelsSchema, needsSchema } from "../protoco
 export function parseDuration(text: string): number {
   const ms = durationIn(text);
   if (ms !== undefined) return ms;
-  throw new InvalidArgumentError(
-    `'${text}' is no duration: a number with a unit is required, like 500ms, 30s, 5m, 2h, 1d.`,
-  );
+  throw new InvalidArgumentError("must be a duration with a unit (500ms, 30s, 5m, 2h, 1d)");
 }
 
 /** An ISO 8601 time, or relative to now: `+5m`, `-10m`. @throws InvalidArgumentError */
@@ -24,7 +22,7 @@ export function parseTime(text: string, now: number = Date.now()): Date {
   const time = timeIn(text, now) ?? nextClockTime(text, now);
   if (time !== undefined) return time;
   throw new InvalidArgumentError(
-    `'${text}' is no time: a valid date is required, like 2026-11-20T18:00:00Z, 18:00 (local time, today or tomorrow), or +5m from now.`,
+    "must be a time (2026-11-20T18:00:00Z; 18:00 local time, today or tomorrow; +5m from now)",
   );
 }
 
@@ -34,19 +32,17 @@ export function parseFrom(text: string): number | Date | "start" {
   if (/^\d+$/.test(text)) {
     const idx = Number(text);
     if (idx >= 1 && Number.isSafeInteger(idx)) return idx;
-    throw new InvalidArgumentError("a batch index is a whole number from 1.");
+    throw new InvalidArgumentError("must be a batch index from 1");
   }
   const time = timeIn(text, Date.now());
   if (time !== undefined) return time;
-  throw new InvalidArgumentError(
-    `'${text}' is neither 'start', nor a batch index, nor a time (2026-11-20T18:00:00Z, -10m).`,
-  );
+  throw new InvalidArgumentError("must be start, a batch index, or a time (2026-11-20T18:00:00Z, -10m)");
 }
 
 /** Names of environment variables, one per flag. @throws InvalidArgumentError */
 export function variableList(text: string, before: readonly string[] = []): readonly string[] {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(text)) return [...before, text];
-  throw new InvalidArgumentError("the name of an environment variable is required, like OPENAI_API_KEY.");
+  throw new InvalidArgumentError("must be the name of an environment variable, like OPENAI_API_KEY");
 }
 
 /** A parser of whole numbers within bounds. */
@@ -54,7 +50,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   return (text) => {
     const value = Number(text);
     if (/^[+-]?\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`must be a whole number from ${min} to ${max}.`);
+    throw new InvalidArgumentError(`must be a whole number from ${min} to ${max}`);
   };
 }
 
@@ -63,14 +59,14 @@ export function numberBetween(min: number, max: number): (text: string) => numbe
   return (text) => {
     const value = Number(text);
     if (text.trim() !== "" && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`must be a number from ${min} to ${max}.`);
+    throw new InvalidArgumentError(`must be a number from ${min} to ${max}`);
   };
 }
 
 /** Parses a flag that may be repeated, or hold several names separated by commas. */
 export function nameList(text: string, before: readonly string[] | undefined): readonly string[] {
   const names = text.split(",").map((name) => name.trim());
-  if (names.includes("")) throw new InvalidArgumentError("empty names are not allowed.");
+  if (names.includes("")) throw new InvalidArgumentError("must not have an empty name");
   return [...(before ?? []), ...names];
 }
 
@@ -85,13 +81,13 @@ export function kindList(text: string, before: readonly string[] | undefined): r
 export function kindName(text: string): string {
   const checked = check(text, kindSchema);
   if (checked.ok) return text;
-  throw new InvalidArgumentError(`the kind '${text}' ${checked.message.replace(/^.*?: /, "")}.`);
+  throw new InvalidArgumentError(checked.message.replace(/^.*?: /, ""));
 }
 
 /** A name with printable characters and without spaces. @throws InvalidArgumentError */
 export function plainName(text: string): string {
   if (NAME_PATTERN.test(text)) return text;
-  throw new InvalidArgumentError(`'${text}' must be 1–128 printable characters without spaces.`);
+  throw new InvalidArgumentError("must be 1–128 printable characters without spaces");
 }
 
 /** Collects the names of a repeated flag. @throws InvalidArgumentError */
@@ -105,11 +101,11 @@ export function labelMap(
   before: Readonly<Record<string, string>> | undefined,
 ): Record<string, string> {
   const at = text.indexOf("=");
-  if (at < 1) throw new InvalidArgumentError(`'${text}' is no label: name=value is required.`);
+  if (at < 1) throw new InvalidArgumentError("must be name=value");
   const labels = { ...before, [text.slice(0, at)]: text.slice(at + 1) };
   const checked = check(labels, labelsSchema);
   if (checked.ok) return labels;
-  throw new InvalidArgumentError(`the label '${text}' ${checked.message.replace(/^.*?: /, "")}.`);
+  throw new InvalidArgumentError(namesAndValues(checked.message));
 }
 
 /** Collects `--need label=value`, also with several values separated by commas. @throws InvalidArgumentError */
@@ -118,20 +114,23 @@ export function needMap(
   before: Readonly<Record<string, readonly string[]>> | undefined,
 ): Record<string, readonly string[]> {
   const at = text.indexOf("=");
-  if (at < 1) throw new InvalidArgumentError(`'${text}' is no need: label=value is required, like gpu=a100.`);
+  if (at < 1) throw new InvalidArgumentError("must be label=value, like gpu=a100");
   const label = text.slice(0, at);
   const values = text
     .slice(at + 1)
     .split(",")
     .map((value) => value.trim());
   if (values.includes(""))
-    throw new InvalidArgumentError(
-      `the need '${headOf(text, 40)}' has an empty value: name one, like gpu=a100.`,
-    );
+    throw new InvalidArgumentError("must not have an empty value; name one, like gpu=a100");
   const needs = { ...before, [label]: [...(before?.[label] ?? []), ...values] };
   const checked = check(needs, needsSchema);
   if (checked.ok) return needs;
-  throw new InvalidArgumentError(`the need '${text}' ${checked.message.replace(/^.*?: /, "")}.`);
+  throw new InvalidArgumentError(namesAndValues(checked.message));
+}
+
+/** The schema speaks of a name or of a value, without saying which. */
+function namesAndValues(message: string): string {
+  return message.replace(/^.*?: /, "").replace(/^must be (?=\d)/, "must have a name and a value of ");
 }
 
 /** Collects `--attribute name=value`. @throws InvalidArgumentError */
@@ -140,18 +139,14 @@ export function attributeMap(
   before: Readonly<Record<string, string>> | undefined,
 ): Record<string, string> {
   const at = text.indexOf("=");
-  if (at < 1)
-    throw new InvalidArgumentError(`'${headOf(text, 40)}' is no attribute: name=value is required.`);
+  if (at < 1) throw new InvalidArgumentError("must be name=value");
   const name = text.slice(0, at);
   if (before !== undefined && Object.hasOwn(before, name))
     throw new InvalidArgumentError(
-      `the attribute ${headOf(name, 40)} is given twice: an attribute has one value.`,
+      `the attribute ${headOf(name, 40)} is given twice: an attribute has one value`,
     );
-  // The size of all is checked with the task: this error would print the whole argument.
   if (LABEL_PATTERN.test(name)) return { ...before, [name]: text.slice(at + 1) };
-  throw new InvalidArgumentError(
-    `the attribute '${headOf(name, 40)}' must have a name of 1–64 characters of A–Z a–z 0–9 _ . / -.`,
-  );
+  throw new InvalidArgumentError("must have a name of 1–64 characters of A–Z a–z 0–9 _ . / -");
 }
 
 /** `HOST:PORT` to listen on. @throws InvalidArgumentError */
@@ -159,12 +154,12 @@ export function listenAddress(text: string): ListenAddress {
   const address = listenAddressIn(text);
   if (address !== undefined) return address;
   throw new InvalidArgumentError(
-    `'${text}' is no HOST:PORT: an address and a port up to 65535 are required, like 127.0.0.1:9464 or [::1]:9464.`,
+    "must be HOST:PORT, an address and a port up to 65535, like 127.0.0.1:9464 or [::1]:9464",
   );
 }
 
 /** An id that is a token of a subject: swarm, project, agent. @throws InvalidArgumentError */
 export function subjectToken(text: string): string {
   if (SUBJECT_TOKEN_PATTERN.test(text)) return text;
-  throw new InvalidArgumentError(`'${text}' must be 1–64 characters of A–Z a–z 0–9 _ -.`);
+  throw new InvalidArgumentError("must be 1–64 characters of A–Z a–z 0–9 _ -");
 }

@@ -418,7 +418,7 @@ describe.each([
 describe("waggle bridge and waggle serve synadia without a swarm", () => {
   it.each([
     ["--kind KIND is required", ["serve", "synadia"]],
-    ["is no duration", ["bridge", "synadia", "--idle-timeout", "soon"]],
+    ["--idle-timeout: must be a duration", ["bridge", "synadia", "--idle-timeout", "soon"]],
   ])("say %s", async (expected, args) => {
     const { code, stderr } = await runIn(aShell(), ...args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(expected)]);

@@ -39,7 +39,7 @@ describe("what is not clear is refused before anything is touched", () => {
     ["neither a task nor a filter", "cancel", "give task ids or filters"],
     ["both", "cancel a1 --state queued", "give task ids or filters, not both"],
     ["a dry run of named tasks", "cancel a1 --dry-run", "leave it out with task ids"],
-    ["a state like none", "cancel --state queud", "Did you mean queued?"],
+    ["a state like none", "cancel --state queud", "did you mean queued?"],
     [
       "no terminal to confirm at",
       "cancel --kind a",
@@ -198,7 +198,7 @@ describe("a task that waits", () => {
   it("is refused with an invalid time, a missing time, or a time past the deadline", async () => {
     await waggle("submit --kind m --id m2 --deadline +1h");
     for (const [line, code, sentence] of [
-      ["reschedule m2 --not-before soon", 2, "'soon' is no time"],
+      ["reschedule m2 --not-before soon", 2, "--not-before: must be a time"],
       ["reschedule m2", 2, "--not-before"],
       ["reschedule m2 --not-before +2h", 2, "it would expire before it may start"],
       ["reschedule m9 --not-before +2h", 5, "task m9 is not known here"],

@@ -55,8 +55,8 @@ describe("filters", () => {
 it.each([
   [["--from", "100000"], "batch 100,000 does not exist yet: the journal ends at batch"],
   [["--from", "100000", "--follow"], "does not exist yet"],
-  [["--from", "0"], "a batch index is a whole number from 1"],
-  [["--from", "yesterday"], "is neither 'start', nor a batch index, nor a time"],
+  [["--from", "0"], "--from: must be a batch index from 1"],
+  [["--from", "yesterday"], "--from: must be start, a batch index, or a time"],
   [["--type", "TaskAsigned"], "did you mean TaskAssigned?"],
   [["--kind", "two words"], "printable characters without spaces"],
   [["--task", "two words"], "printable characters without spaces"],

@@ -163,7 +163,7 @@ describe("what makes no sense", () => {
     ["loco", /weight and age/],
     ["vapora", /success rates/],
     ["lucio", /users/],
-    ["fifo", /the rules are waggle and budget/],
+    ["fifo", /--rules: must be waggle or budget/],
   ])("--rules %s", async (rules, sentence) => {
     const { code, stdout, stderr } = await plan(JSON.stringify(good), "--rules", rules);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -128,10 +128,10 @@ $ waggle resource set lat --alpha 0.1 --optimize-for latency
 error WAGGLE_USAGE: option '--optimize-for <preset>' cannot be used with option '--alpha <n>'; see waggle resource set --help
 exit 2
 $ waggle resource set lat --alpha fast
-error WAGGLE_USAGE: option '--alpha <n>' argument 'fast' is invalid. must be a number from 0 to 1, or policy. see waggle resource set --help
+error WAGGLE_USAGE: --alpha: must be policy, or a number from 0 to 1, not "fast" (see waggle resource set --help)
 exit 2
 $ waggle resource set lat --optimize-for speed
-error WAGGLE_USAGE: option '--optimize-for <preset>' argument 'speed' is invalid. Allowed choices are latency, balanced, throughput. see waggle resource set --help
+error WAGGLE_USAGE: --optimize-for: must be latency, balanced or throughput, not "speed" (see waggle resource set --help)
 exit 2
 $ waggle resource set lat --alpha policy --auto-tune
 error WAGGLE_INVALID_VALUE: --auto-tune: not allowed where alpha returns to the policy's, which sets both
@@ -304,14 +304,16 @@ it("the policy: a rule set with one rule of its own, limits and their end", asyn
 });
 
 it("pause and resume, of a project and of the swarm, also show in status", async () => {
-  expect(await transcript("pause acme", "pause", "pause", "resume acme", "pause acme", "resume")).toBe(
+  expect(
+    await transcript("pause acme", "pause", "pause", "resume --project acme", "pause acme", "resume"),
+  ).toBe(
     `$ waggle pause acme
 project acme is paused: none of its tasks is assigned until \`waggle resume acme\`; running attempts continue
 $ waggle pause
 the whole swarm is paused: nothing is assigned until \`waggle resume\`; running attempts continue
 $ waggle pause
 the whole swarm was paused before: nothing is assigned until \`waggle resume\`; running attempts continue
-$ waggle resume acme
+$ waggle resume --project acme
 project acme resumed
 the whole swarm is still paused: \`waggle resume\` without a name resumes it
 $ waggle pause acme
@@ -393,8 +395,8 @@ it("a hold: placed, changed, shown in status and health, and ended", async () =>
     `$ waggle unhold type claude
 no hold was on type claude; nothing changed
 $ waggle hold agent nobody --for 10m
-error WAGGLE_INVALID_VALUE: name: there is no agent nobody
-exit 2
+error WAGGLE_UNKNOWN_AGENT: there is no agent nobody
+exit 5
 $ waggle hold type claude
 error WAGGLE_USAGE: a hold needs --for DURATION or --until TIME, one of the two; see waggle hold --help
 exit 2

@@ -204,7 +204,7 @@ describe("NDJSON", () => {
       expect.stringMatching(/^tasks\.ndjson:2: is no JSON object/),
       expect.stringMatching(/^tasks\.ndjson:3: kind: /),
       expect.stringMatching(/^tasks\.ndjson:4: weight: /),
-      expect.stringMatching(/^tasks\.ndjson:5: .*'soon' is no time/),
+      expect.stringMatching(/^tasks\.ndjson:5: deadline: must be a time .*, not "soon"$/),
       expect.stringMatching(/^tasks\.ndjson:6: .*nested deeper/),
       expect.stringMatching(/^tasks\.ndjson:7: __proto__: is no field of a task/),
     ]);

@@ -404,16 +404,16 @@ describe("a shrunk seed", () => {
 
 describe("invalid usage", () => {
   it.each([
-    [["--seeds", "5..2"], "write how many (20), or a range from low to high (5..24)"],
-    [["--seeds", "9".repeat(20)], "10000 seeds are the most"],
-    [["--seeds", `${"9".repeat(20)}..${"9".repeat(20)}`], "1000000000 is the highest seed"],
+    [["--seeds", "5..2"], "must be a number of seeds (20), or a range from low to high (5..24)"],
+    [["--seeds", "9".repeat(20)], "must be at most 10000 seeds"],
+    [["--seeds", `${"9".repeat(20)}..${"9".repeat(20)}`], "must end at seed 1000000000 or lower"],
     [["--seed", "1000000001"], "a whole number from 0 to 1000000000"],
     [["--seed", "1", "--seeds", "5"], "--seeds names the seeds"],
     [["--minutes", "1", "--seeds", "5"], "--seeds names the seeds"],
     [["--schedule", "x.json", "--seed", "1"], "--schedule includes its seed"],
     [["--schedule", "missing.json"], "cannot use missing.json"],
     [["--without", "rain"], "there is no fault 'rain'"],
-    [["--without", "all,crash"], "'all' leaves out every fault, and stands alone"],
+    [["--without", "all,crash"], "must be all alone, or names of faults"],
     [["--for", "long"], "no duration"],
     [["--for", "0s"], "a duration from 1 s to 1 h"],
     [["--for", "100h"], "a duration from 1 s to 1 h"],

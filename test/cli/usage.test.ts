@@ -107,6 +107,23 @@ describe("a command line that makes no sense", () => {
     ["too many arguments", ["down", "now"], "too many arguments"],
     ["a coordinator without its flag", ["leader", "transfer", "c2"], "waggle leader transfer --to c2"],
     ["two ages to keep", ["up", "--retain", "7d", "--retain", "8d"], "one duration, one size, or both"],
+    [
+      "a word in place of a number",
+      ["submit", "--kind", "k", "--priority", "high"],
+      `--priority: must be a whole number from -1000000 to 1000000, not "high" (see waggle submit --help)`,
+    ],
+    [
+      "a wrong argument",
+      ["hold", "agents", "a1", "--for", "1m"],
+      `scope: must be agent, type or resource, not "agents" (see waggle hold --help)`,
+    ],
+    [
+      "a wrong value of a global flag",
+      ["status", "--log-level", "loud"],
+      `--log-level: must be silent, error, warn, info or debug, not "loud" (see waggle status --help)`,
+    ],
+    ["a long wrong value", ["pause", "x".repeat(100)], `not "${"x".repeat(40)}…"`],
+    ["two projects", ["pause", "acme", "--project", "other"], "give one project"],
     ["a missing argument", ["task"], "missing required argument 'id'"],
     [
       "a number out of bounds",
@@ -116,9 +133,13 @@ describe("a command line that makes no sense", () => {
     [
       "a duration without a unit",
       ["submit", "--kind", "k", "--timeout", "30"],
-      "a number with a unit is required",
+      "--timeout: must be a duration with a unit",
     ],
-    ["a time that is none", ["submit", "--kind", "k", "--deadline", "tomorrow"], "is no time"],
+    [
+      "a time that is none",
+      ["submit", "--kind", "k", "--deadline", "tomorrow"],
+      '+5m from now), not "tomorrow"',
+    ],
     [
       "a deadline that has passed",
       ["submit", "--kind", "k", "--deadline", "2020-01-01T00:00:00Z"],
@@ -131,7 +152,7 @@ describe("a command line that makes no sense", () => {
     ],
     ["tasks in no file", ["submit", "@nofile"], "cannot read nofile"],
     ["payloads of which one is in no file", ["submit", "--kind", "k", "@.", "@nofile"], "cannot read ."],
-    ["an agent's kind with a space", ["agent", "--kind", "a b", "--exec", "cat"], "the kind 'a b' must be"],
+    ["an agent's kind with a space", ["agent", "--kind", "a b", "--exec", "cat"], 'not "a b"'],
     ["nothing to submit", ["submit"], "nothing to submit: give"],
     ["two payloads", ["submit", "--kind", "k", "--text", "a", "--payload", "1"], "exclude each other"],
     ["a payload that is not JSON", ["submit", "--kind", "k", "--payload", "{"], "--payload is not JSON"],
@@ -146,7 +167,7 @@ describe("a command line that makes no sense", () => {
     [
       "a variable with a value",
       ["agent", "--kind", "k", "--exec", "cat", "--env", "A=b"],
-      "the name of an environ",
+      "--env: must be the name of an environ",
     ],
     [
       "variables of no command",
@@ -176,24 +197,32 @@ describe("a command line that makes no sense", () => {
     [
       "a label without a value",
       ["agent", "--kind", "k", "--exec", "cat", "--label", "zone"],
-      "name=value is required",
+      '--label: must be name=value, not "zone"',
     ],
     ["an unknown type of event", ["events", "--type", "TaskAsigned"], "did you mean TaskAssigned?"],
-    ["a place in the journal that is none", ["events", "--from", "yesterday"], "neither 'start'"],
+    ["a place in the journal that is none", ["events", "--from", "yesterday"], "--from: must be start"],
     ["a folder that is none", ["demo", "nowhere"], "is no folder"],
     ["a credit weight of 0", ["project", "set", "p", "--credit-weight", "0"], "a number from 0.001 to"],
-    ["max concurrent 0", ["project", "set", "p", "--max-concurrent", "0"], "from 1 to 100000000, or none"],
-    ["a budget of 0", ["project", "set", "p", "--budget", "0"], "or none"],
+    [
+      "max concurrent 0",
+      ["project", "set", "p", "--max-concurrent", "0"],
+      "must be none, or a whole number from 1 to 100000000",
+    ],
+    ["a budget of 0", ["project", "set", "p", "--budget", "0"], "must be none, or"],
     [
       "a budget both taken away and described",
       ["project", "set", "p", "--budget", "none", "--budget-mode", "alert"],
       "--budget none removes the budget",
     ],
     ["a window too short", ["policy", "set", "--budget-window", "1ms"], "from 1s to 366d"],
-    ["a mode unknown", ["policy", "set", "--budget-mode", "beg"], "Allowed choices are wait, reject, alert"],
+    ["a mode unknown", ["policy", "set", "--budget-mode", "beg"], "must be wait, reject, alert or downgrade"],
     ["nothing to set", ["policy", "set"], "no setting given"],
     ["nothing to set for a kind", ["kind", "set", "k"], "waggle kind set --help"],
-    ["deficits of users", ["policy", "set", "--user-turn", "deficit"], "Allowed choices are"],
+    [
+      "deficits of users",
+      ["policy", "set", "--user-turn", "deficit"],
+      "must be clock, recency, load or fifo",
+    ],
     [
       "α with a preset",
       ["policy", "set", "--alpha", "0.2", "--optimize-for", "latency"],

@@ -58,8 +58,8 @@ describe("a coordinator on the development broker", () => {
 
 describe("a wrong command line", () => {
   it.each([
-    [["--metrics", "9464"], /'9464' is no HOST:PORT: .* like 127\.0\.0\.1:9464/],
-    [["--metrics", "127.0.0.1:70000"], /'127\.0\.0\.1:70000' is no HOST:PORT/],
+    [["--metrics", "9464"], /--metrics: must be HOST:PORT, .* like 127\.0\.0\.1:9464 .*, not "9464"/],
+    [["--metrics", "127.0.0.1:70000"], /--metrics: must be HOST:PORT, .*, not "127\.0\.0\.1:70000"/],
     [["--metrics", "192.0.2.1:9464"], /192\.0\.2\.1:9464 is no address of this machine/],
     [["--metrics-by-agent"], /--metrics-by-agent needs --metrics HOST:PORT/],
   ])("%j is refused", async (flags, sentence) => {

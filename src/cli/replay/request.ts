@@ -32,14 +32,14 @@ export function topnFlag(text: string): number | null {
   if (text === "none") return null;
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= 1 && value <= limits.openAttemptsMax) return value;
-  throw new InvalidArgumentError(`must be a whole number from 1 to ${limits.openAttemptsMax}, or none.`);
+  throw new InvalidArgumentError(`must be none, or a whole number from 1 to ${limits.openAttemptsMax}`);
 }
 
 /** `+2`. @throws InvalidArgumentError */
 export function agentsFlag(text: string): number {
   const value = Number(text);
   if (/^\+\d+$/.test(text) && value >= 1 && value <= limits.agentsMax) return value;
-  throw new InvalidArgumentError(`write how many agents to add, from +1 to +${limits.agentsMax}.`);
+  throw new InvalidArgumentError(`must be a number of agents to add, from +1 to +${limits.agentsMax}`);
 }
 
 /** `render=4`, several separated by commas. @throws InvalidArgumentError */
@@ -54,7 +54,7 @@ export function capacityFlag(
     const value = Number(count);
     if (at < 1 || !/^\d+$/.test(count) || value < 1 || value > limits.maxConcurrentMax)
       throw new InvalidArgumentError(
-        `'${part.trim()}' is no KIND=N with N from 1 to ${limits.maxConcurrentMax}, such as render=4.`,
+        `must be KIND=N with N from 1 to ${limits.maxConcurrentMax}, like render=4`,
       );
     capacities.set(name, value);
   }

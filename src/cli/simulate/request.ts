@@ -31,10 +31,11 @@ export function seedRange(text: string): number[] {
   const from = first === undefined ? 0 : Number(first);
   const count = first === undefined ? Number(last) : Number(last) - from + 1;
   if (!(count >= 1)) {
-    throw new InvalidArgumentError("write how many (20), or a range from low to high (5..24).");
+    throw new InvalidArgumentError("must be a number of seeds (20), or a range from low to high (5..24)");
   }
-  if (count > simulationSeedsMax) throw new InvalidArgumentError(`${simulationSeedsMax} seeds are the most.`);
-  if (from + count - 1 > seedMax) throw new InvalidArgumentError(`${seedMax} is the highest seed.`);
+  if (count > simulationSeedsMax)
+    throw new InvalidArgumentError(`must be at most ${simulationSeedsMax} seeds`);
+  if (from + count - 1 > seedMax) throw new InvalidArgumentError(`must end at seed ${seedMax} or lower`);
   return Array.from({ length: count }, (_, at) => from + at);
 }
 

@@ -38,7 +38,7 @@ export function virtualTime(text: string): number {
   const ms = parseDuration(text);
   if (ms >= limits.tortureForMsMin && ms <= limits.tortureForMsMax) return ms;
   throw new InvalidArgumentError(
-    `it must be a duration from ${duration(limits.tortureForMsMin)} to ${duration(limits.tortureForMsMax)}.`,
+    `must be a duration from ${duration(limits.tortureForMsMin)} to ${duration(limits.tortureForMsMax)}`,
   );
 }
 
@@ -49,9 +49,9 @@ export function faultList(text: string, before: readonly FaultKind[] | undefined
   const kinds = names.filter(isFaultKind);
   const unknown = names.find((name) => !isFaultKind(name));
   if (unknown === undefined) return [...(before ?? []), ...kinds];
-  if (unknown === "all") throw new InvalidArgumentError("'all' leaves out every fault, and stands alone.");
+  if (unknown === "all") throw new InvalidArgumentError("must be all alone, or names of faults");
   throw new InvalidArgumentError(
-    `there is no fault '${unknown}'; there are ${Object.keys(faultKinds).join(", ")}.`,
+    `there is no fault '${unknown}'; there are ${Object.keys(faultKinds).join(", ")}`,
   );
 }
 
