@@ -9,7 +9,8 @@ import { labelFlags, meetsNeeds, needsWords } from "../state/needs.ts";
 import { duration, targetText, untilProbed, whyOnHold } from "./describe.ts";
 import { presentHolds } from "./present-holds.ts";
 
-/** `flow`: do tasks move? `execution`: do attempts succeed? `liveness`: is everybody there? */
+/** `flow`: do tasks move? `execution`: do attempts succeed? `liveness`: are coordinators, agents and journal in
+ *  order? */
 export type HealthArea = "flow" | "execution" | "liveness";
 
 /** From good to bad. `note`: worth knowing, nothing is wrong. */

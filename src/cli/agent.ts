@@ -91,9 +91,9 @@ export function agentCommand(program: Program): Command {
     )
     .option(
       "--hold-scope <scope>",
-      "what a refusal puts on hold (exit code 75, status 429, 503 or 529, an MCP server that ends): " +
-        "agent, type, or resource:NAME. " +
-        "Default agent, and without a time its type if several of its agents are refused",
+      "what a refused attempt puts on hold (exit code 75, status 429, 503 or 529, an MCP server that ends): the agent, " +
+        "all agents of its type, or a resource: agent, type, or resource:NAME. Default: agent; or its type, when " +
+        "several agents of the type are refused without a retry time",
       holdScopeIn,
     )
     .option(
@@ -108,7 +108,7 @@ export function agentCommand(program: Program): Command {
     )
     .option(
       "--no-error-text",
-      "report class and code of an error alone: its text may quote the payload, and is journaled",
+      "report only class and code of an error, without its text: the text is journaled, and may quote the payload",
     )
     .addHelpText("after", examples)
     .action((flags: AgentFlags, command: Command) =>

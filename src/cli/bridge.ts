@@ -52,7 +52,7 @@ export function bridgeCommand(program: Program): Command {
     .addOption(
       new Option(
         "--idle-timeout <duration>",
-        "longest silence of an agent in mid-prompt; then the attempt has failed",
+        "maximum silence of an agent during a prompt; then the attempt fails",
       )
         .argParser(durationBetween(1, limits.attemptTimeoutMsMax))
         .default(limits.promptIdleMs, "60s"),

@@ -45,9 +45,9 @@ export interface BulkRequest {
   readonly command: Command;
 }
 
-/** Adds the filters, --dry-run and --yes. */
-export function addBulkFlags(command: Command): Command {
-  return addFilterFlags(command)
+/** Adds the filters, --dry-run and --yes. @param states the states of the tasks that the verb accepts */
+export function addBulkFlags(command: Command, states: BulkVerb["states"]): Command {
+  return addFilterFlags(command, states)
     .option("--dry-run", "show which tasks the filters match, and how many; change nothing")
     .option("--yes", "do not ask to confirm");
 }

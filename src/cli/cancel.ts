@@ -14,7 +14,7 @@ export function cancelCommand(program: Program): Command {
         "filters it asks for the number of tasks to confirm.",
     )
     .argument("[ids...]", "ids of tasks", plainNames);
-  return addBulkFlags(command)
+  return addBulkFlags(command, cancellableStates)
     .addHelpText("after", examples)
     .action((ids: string[], flags: BulkFlags, command: Command) =>
       runVerb(program, command, (context) => cancel(context, { ids, flags, command })),

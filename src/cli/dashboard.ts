@@ -41,7 +41,7 @@ interface DashboardFlags {
 
 /** Help text of `--operator-config`, also for `up`. */
 export const operatorConfigHelp =
-  "`waggle.config.json` of an operator's credential, for changes from the page; the dashboard's own login only reads. Required for changes where the server knows its users by keys. WAGGLE_OPERATOR_CONFIG";
+  "`waggle.config.json` of an operator's credential, with which the page changes the swarm. Required for changes where the server knows its users by keys: the dashboard's own credential only reads. WAGGLE_OPERATOR_CONFIG; default: none";
 
 export function dashboardCommand(program: Program): Command {
   return new Command("dashboard")
@@ -71,9 +71,9 @@ export function dashboardCommand(program: Program): Command {
 }
 
 const examples = `
-Whoever has the URL may watch. Whoever has the URL may also change the swarm, unless with --read-only, or
-with a login by keys and without --operator-config. The page is plain HTTP: for other machines, put a
-proxy with TLS before it, or use ssh -L ${limits.dashboardPort}:127.0.0.1:${limits.dashboardPort}.
+Anyone with the URL can watch the swarm, and change it. Nobody can change it with --read-only, or where the
+server knows its users by keys and --operator-config is absent. The page is plain HTTP: for other machines,
+put a proxy with TLS before it, or use ssh -L ${limits.dashboardPort}:127.0.0.1:${limits.dashboardPort}.
 
 Examples:
   $ waggle dashboard

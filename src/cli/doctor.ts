@@ -11,8 +11,8 @@ import { type Program, runVerb, type VerbContext } from "./verb.ts";
 export function doctorCommand(program: Program): Command {
   return new Command("doctor")
     .description(
-      "Checks this machine, the server and its version, JetStream, and the streams of the journal and of snapshots " +
-        "(settings, room, replicas). Also checks sizes, clocks, the leader, and the durability. Changes nothing.",
+      "Checks this machine, the server and its version, JetStream, and the streams of the journal (settings, room, " +
+        "replicas). Also checks sizes, clocks, the leader, and the durability. Changes nothing.",
     )
     .addHelpText("after", examples)
     .action((_: unknown, command: Command) => runVerb(program, command, doctor));

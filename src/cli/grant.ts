@@ -87,14 +87,18 @@ function setCommand(program: Program): Command {
   return new Command("set")
     .summary("set the grant of a group")
     .description(
-      "Replaces the whole grant of a group: what no flag names is unbounded. Flags for names may be repeated, or hold " +
+      "Replaces the whole grant of a group: a limit that no flag names is removed. Flags for names may be repeated, or hold " +
         "several separated by commas; `none` permits nothing. Sessions beyond the new grant end at once: their attempts " +
         "and slots are taken back, and the agents may join again with what is permitted.",
     )
     .addArgument(groupArgument())
     .option("--kind <kinds>", "kinds the group's agents may serve", grantNames)
     .option("--role <roles>", "roles the group's agents may have", grantNames)
-    .option("--type <types>", "types the group's agents may have; each needs one then", grantNames)
+    .option(
+      "--type <types>",
+      "types the group's agents may have; an agent without a type is refused",
+      grantNames,
+    )
     .option(
       "--label <labels>",
       "labels the group's agents may have: gpu=a100, or gpu for any value",
@@ -104,12 +108,12 @@ function setCommand(program: Program): Command {
     .option("--resource <resources>", "resources the group's agents may hold slots of", grantNames)
     .option(
       "--max-concurrent <n>",
-      "maximum number of tasks per agent at once, prefetched tasks included; 0: none may join",
+      "maximum number of tasks per agent at once, prefetched tasks included; 0: no agent may join",
       wholeNumber(0, limits.maxConcurrentMax),
     )
     .option(
       "--tokens <n>",
-      "maximum tokens charged per attempt or slot lease; a report of more counts as this many",
+      "maximum tokens charged per attempt or slot lease; a higher report counts as this number",
       wholeNumber(0, limits.tokensPerAttemptMax),
     )
     .addHelpText("after", setExamples)
@@ -122,7 +126,7 @@ const setExamples = `
 Examples:
   $ waggle grant set gpu --kind review,translate --project acme
   $ waggle grant set gpu --kind review --resource none --max-concurrent 4 --tokens 200000
-  $ waggle grant set retired --max-concurrent 0   takes everything back, and lets none join
+  $ waggle grant set retired --max-concurrent 0   takes everything back; no agent may join
   $ waggle grant set trusted                      declares the group, without bounds`;
 
 /** Parses a flag that may be repeated, or hold several names separated by commas. `none` stands for an empty list. */

@@ -24,8 +24,8 @@ interface HealthFlags {
 export function healthCommand(program: Program): Command {
   return new Command("health")
     .description(
-      "Judges the swarm by fixed rules: do tasks move (flow), do attempts succeed (execution), is everybody there " +
-        "(liveness)? Prints the worst finding as a sentence, the other findings below, and the one command to run next.",
+      "Judges the swarm by fixed rules: do tasks move (flow), do attempts succeed (execution), are coordinators, agents " +
+        "and journal in order (liveness)? Prints the worst finding as a sentence, the other findings below, and the one command to run next.",
     )
     .option("--watch", "judge again until Ctrl-C")
     .option("--interval <duration>", "time between two verdicts; implies --watch; default 2s", parseDuration)

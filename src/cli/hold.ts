@@ -24,8 +24,8 @@ export function holdCommand(program: Program): Command {
   return ofTarget(new Command("hold"))
     .description(
       "Puts an agent, all agents of a type, or a resource on hold: no task is assigned to it, and no slot is " +
-        "granted. Running attempts continue. At the end of the time one probe runs, and the rest when the " +
-        "probe is not refused. A second hold on the same target changes its time.",
+        "granted. Running attempts continue. At the end of the hold one task or slot request runs as a " +
+        "probe, and the rest if the probe is not refused. A second hold on the same target changes its time.",
     )
     .option(
       "--for <duration>",

@@ -64,12 +64,12 @@ function setCommand(program: Program): Command {
     )
     .option(
       "--cheaper <kind>",
-      "kind of the tasks while a budget in mode downgrade is used up, or all agents of the kind are on hold; none: no kind (default)",
+      "kind that the tasks become while a budget in mode downgrade is used up, or all agents of the kind are on hold; none: no kind (default)",
       orNone(kindName),
     )
     .option(
       "--cheaper-type <type>",
-      "type of agents for the tasks while a budget in mode downgrade is used up; none: agents of any type (default)",
+      "type of agents that run the tasks while a budget in mode downgrade is used up; none: agents of any type (default)",
       orNone(plainName),
     )
     .addHelpText("after", setExamples)

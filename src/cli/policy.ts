@@ -90,7 +90,7 @@ function setCommand(program: Program): Command {
       ).choices(["0", "0.5", "1", "2"]),
     )
     .addOption(
-      new Option("--optimize-for <preset>", "preset of α: 0, 0.25 (default) or 0.5")
+      new Option("--optimize-for <preset>", "preset of α: latency 0, balanced 0.25 (default), throughput 0.5")
         .choices(["latency", "balanced", "throughput"])
         .conflicts("alpha"),
     )

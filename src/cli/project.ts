@@ -126,7 +126,7 @@ function setCommand(program: Program): Command {
     .addArgument(projectArgument())
     .option(
       "--credit-weight <n>",
-      "share of the project while other projects wait, too; default 1",
+      "weight of the project while other projects wait too: 2 gets twice the share of 1; default 1",
       numberBetween(limits.settingWeightMin, limits.settingWeightMax),
     )
     .option(
@@ -136,7 +136,7 @@ function setCommand(program: Program): Command {
     )
     .option(
       "--queue-max <n>",
-      `maximum number of waiting tasks, retries included; default, and none: ${formatCount(limits.queuedTasksPerProjectMax)}`,
+      `maximum number of waiting tasks, retries included; none: the highest, ${formatCount(limits.queuedTasksPerProjectMax)} (default)`,
       orNone(wholeNumber(1, limits.queuedTasksPerProjectMax)),
     )
     .addOption(

@@ -85,7 +85,7 @@ function setCommand(program: Program): Command {
     .summary("set the rate of an agent type in a window")
     .description(
       "Sets one rate of a type; rates of other windows stay. While any rate of a type is used up, its " +
-        "agents are assigned nothing.",
+        "agents get no tasks.",
     )
     .addArgument(typeArgument())
     .addOption(windowOption("window of the rate. Required").makeOptionMandatory())
@@ -94,7 +94,7 @@ function setCommand(program: Program): Command {
       "maximum number of tokens per window. Required if the window has no rate yet",
       tokenCount,
     )
-    .option("--sliding", "sliding window: at each moment, the tokens of the time before it")
+    .option("--sliding", "sliding window: counts the tokens used in the last minute, hour or day")
     .option("--no-sliding", "fixed window that restarts with the first use after it ends (default)")
     .addHelpText("after", setExamples)
     .action((type: string, flags: RateFlags, command: Command) =>

@@ -58,23 +58,39 @@ export function replayCommand(program: Program): Command {
       "[journal]",
       "a folder of a file journal, a data folder, or a file of `waggle export`; default: the swarm's journal",
     )
-    .option("--rules <names>", `rules to run, separated by commas: ${replayRuleNames.join(", ")}`, nameList)
-    .option("--alpha <x>", "α of the load function, 0 to 1", numberBetween(0, 1))
-    .option("--lambda <x>", "λ, the cost of an agent's own backlog", numberBetween(0, limits.lambdaMax))
-    .option("--topn <n>", "maximum attempts open at once in the swarm; none: no limit", topnFlag)
+    .option(
+      "--rules <names>",
+      `rules to run, separated by commas: ${replayRuleNames.join(", ")}. Default: the recorded rules`,
+      nameList,
+    )
+    .option(
+      "--alpha <x>",
+      "α of the load function, from 0 to 1. Default: that of the rules",
+      numberBetween(0, 1),
+    )
+    .option(
+      "--lambda <x>",
+      `λ, the weight by which an agent's own backlog lowers its score, from 0 to ${limits.lambdaMax}. Default: that of the rules`,
+      numberBetween(0, limits.lambdaMax),
+    )
+    .option(
+      "--topn <n>",
+      "maximum number of open attempts in the swarm; none: no limit. Default: that of the rules",
+      topnFlag,
+    )
     .option(
       "--capacity <kind=n>",
-      "maximum concurrent tasks of each agent that serves the kind; several separated by commas",
+      "maximum number of concurrent tasks of each agent that serves the kind, like render=4; several separated by commas. Default: as recorded",
       capacityFlag,
     )
     .option(
       "--agents <+n>",
-      "so many more agents: copies of the recorded agents, in order of joining",
+      `number of agents to add, from +1 to +${limits.agentsMax}: copies of the recorded agents, in order of joining. Default: none`,
       agentsFlag,
     )
     .option(
       "--from <where>",
-      "begin the work there: a batch index, a time (2026-11-20T18:00:00Z, -10m), or start (default)",
+      "first work to run: a batch index, a time (2026-11-20T18:00:00Z, -10m), or start (default)",
       parseFrom,
     )
     .option(

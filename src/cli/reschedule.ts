@@ -21,10 +21,10 @@ export function rescheduleCommand(program: Program): Command {
     .argument("[ids...]", "ids of tasks", plainNames)
     .requiredOption(
       "--not-before <time>",
-      "earliest start: 2026-11-20T18:00:00Z, or +2h; a past time, or +0s: at once",
+      "earliest start: 2026-11-20T18:00:00Z, or +2h; a past time, or +0s: at once. Required",
       (text) => parseTime(text),
     );
-  return addBulkFlags(command)
+  return addBulkFlags(command, reschedulableStates)
     .addHelpText("after", examples)
     .action((ids: string[], flags: RescheduleFlags, command: Command) =>
       runVerb(program, command, (context) => reschedule(context, { ids, flags, command })),

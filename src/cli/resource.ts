@@ -131,7 +131,10 @@ function setCommand(program: Program): Command {
       alphaFlag,
     )
     .addOption(
-      new Option("--optimize-for <preset>", "α of this resource as a preset: 0, 0.25 or 0.5")
+      new Option(
+        "--optimize-for <preset>",
+        "α of this resource as a preset: latency 0, balanced 0.25, throughput 0.5",
+      )
         .choices(["latency", "balanced", "throughput"])
         .conflicts("alpha"),
     )

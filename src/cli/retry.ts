@@ -24,7 +24,7 @@ export function retryCommand(program: Program): Command {
       "deadline of the new round: 2026-11-20T18:00:00Z, or +2h; default: none",
       (text) => parseTime(text),
     );
-  return addBulkFlags(command)
+  return addBulkFlags(command, retryableStates)
     .addHelpText("after", examples)
     .action((ids: string[], flags: RetryFlags, command: Command) =>
       runVerb(program, command, (context) => retry(context, { ids, flags, command })),

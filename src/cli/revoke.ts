@@ -15,7 +15,7 @@ export function revokeCommand(program: Program): Command {
         "against the agent. Give ids, or filters. With filters it asks for the number of tasks to confirm.",
     )
     .argument("[ids...]", "ids of tasks", plainNames);
-  return addBulkFlags(command)
+  return addBulkFlags(command, revocableStates)
     .addHelpText("after", examples)
     .action((ids: string[], flags: BulkFlags, command: Command) =>
       runVerb(program, command, (context) => revoke(context, { ids, flags, command })),

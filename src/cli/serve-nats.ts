@@ -25,7 +25,7 @@ export function serveNatsCommand(program: Program): Command {
     .summary("answer NATS requests with results of tasks")
     .description(
       "Answers each request on --subject with the result of a task of --kind, whose payload is the request. Joins a " +
-        "queue group, so start as many as you like. Is found by `nats micro ls` and similar tools.",
+        "queue group, so several may run. `nats micro ls` and similar tools find the service.",
     )
     .option("--kind <kind>", "kind of the tasks. Required", kindName)
     .option("--subject <subject>", "subject of the requests; may have wildcards. Required")
@@ -45,7 +45,7 @@ headers Nats-Service-Error and Nats-Service-Error-Code: 400 invalid input, 404 n
 500 any other.
 
 A request with the header Waggle-Stream: 1 gets chunks of the result as replies before the last one, with
-the headers Waggle-Chunk (from 0) and Waggle-Attempt. Chunks of an attempt before are void. The last reply
+the headers Waggle-Chunk (from 0) and Waggle-Attempt. A new attempt voids the chunks before it. The last reply
 has the whole result, and no Waggle-Chunk.
 
 Ctrl-C once: takes no new requests, and answers the open ones. Twice: ends at once.

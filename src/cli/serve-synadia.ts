@@ -24,7 +24,7 @@ export function serveSynadiaCommand(program: Program): Command {
     .summary("be an agent of the Synadia Agent Protocol")
     .description(
       "Registers as an agent of the Synadia Agent Protocol for NATS 0.3, and answers each prompt with the result of a " +
-        "task of --kind. Chunks of the result are sent as they come. Start as many as you like.",
+        "task of --kind. Chunks of the result are sent as they come. Several may run.",
     )
     .option("--kind <kind>", "kind of the tasks; the prompt is the payload. Required", kindName)
     .option("--owner <owner>", "owner in the agent's subjects; default: the user", subjectToken)

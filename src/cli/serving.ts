@@ -17,7 +17,7 @@ export interface ServeFlags {
 export function withServeOptions(command: Command, then: string): Command {
   return command
     .addOption(
-      new Option("--timeout <duration>", `longest time from the request to the reply; ${then}`)
+      new Option("--timeout <duration>", `maximum time from the request to the reply; ${then}`)
         .argParser(durationBetween(1, limits.attemptTimeoutMsMax))
         .default(limits.servedTimeoutMs, "5m"),
     )

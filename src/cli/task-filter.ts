@@ -1,6 +1,7 @@
 // The filters of `tasks`, `retry`, `cancel`, `revoke` and `reschedule`: the same flags in each verb.
 
 import { type Command, InvalidArgumentError } from "commander";
+import { cancellableStates } from "../client/cancels.ts";
 import type { TaskFilterOptions, TaskStateName } from "../client/task-lists.ts";
 import { headOf } from "../cut-text.ts";
 import { kind } from "../ids.ts";
@@ -18,11 +19,12 @@ export interface FilterFlags {
   readonly olderThan?: number;
 }
 
-export function addFilterFlags(command: Command): Command {
+/** @param states the states of the tasks that the verb accepts */
+export function addFilterFlags(command: Command, states: readonly TaskStateName[]): Command {
   return command
     .option(
       "--state <states>",
-      "only tasks in these states, separated by commas: failed,expired; may be repeated",
+      `only tasks in these states, separated by commas; may be repeated. Default: ${states.join(", ")}`,
       stateList,
     )
     .option("--kind <kinds>", "only tasks of these kinds, separated by commas; may be repeated", kindList)
@@ -34,11 +36,15 @@ export function addFilterFlags(command: Command): Command {
       "only tasks with this attribute; may be repeated: then all must match",
       attributeMap,
     )
-    .option(
-      "--older-than <time>",
-      "only tasks that ended at least this long ago; of live tasks, the age of the round counts: 30s, 5m, 2h, 1d",
-      parseDuration,
-    );
+    .option("--older-than <time>", `${ageText(states)}: 30s, 5m, 2h, 1d`, parseDuration);
+}
+
+function ageText(states: readonly TaskStateName[]): string {
+  const live = "submitted, or retried, at least this long ago";
+  const isLive = (state: TaskStateName) => (cancellableStates as readonly string[]).includes(state);
+  if (states.every(isLive)) return `only tasks ${live}`;
+  if (!states.some(isLive)) return "only tasks that ended at least this long ago";
+  return `only tasks that ended at least this long ago, and live tasks ${live}`;
 }
 
 /** @param command tells whether `--project` was given: the setting of that name says where tasks are submitted, and

@@ -5,7 +5,7 @@ import { duration } from "../audit/describe.ts";
 import type { TaskListOptions } from "../client/task-lists.ts";
 import { counted, formatCount } from "../count-text.ts";
 import { limits } from "../limits.ts";
-import { type ListedTask, type TaskSort, taskSorts } from "../protocol/task-list-schemas.ts";
+import { type ListedTask, type TaskSort, taskSorts, taskStates } from "../protocol/task-list-schemas.ts";
 import { withSwarm } from "./connect.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { askAbout, onlyProject, typedProject } from "./find-project.ts";
@@ -28,7 +28,7 @@ export function tasksCommand(program: Program): Command {
     "Lists tasks, page by page: live tasks first, running before waiting, then ended tasks, newest first. " +
       "Ended tasks are listed for 24 h by default (`waggle policy set --remember`).",
   );
-  return addFilterFlags(command)
+  return addFilterFlags(command, taskStates)
     .addOption(
       new Option(
         "--sort <order>",

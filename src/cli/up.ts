@@ -5,9 +5,11 @@
 import { Command } from "commander";
 import type { FoundBroker } from "../broker/find-broker.ts";
 import { retentionWarning } from "../config/retention.ts";
+import { formatCount } from "../count-text.ts";
 import { JournalDamagedError } from "../errors.ts";
 import type { Durability } from "../journal/journal.ts";
 import { withoutRemedy } from "../journal/journal-errors.ts";
+import { limits } from "../limits.ts";
 import { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
 import type { ListenAddress } from "../metrics/listen-address.ts";
 import { type MetricsServer, serveMetrics } from "../metrics/metrics-server.ts";
@@ -62,14 +64,17 @@ export function upCommand(program: Program): Command {
       "serve metrics for Prometheus on http://HOST:PORT/metrics; port 0 takes any free port. Default: none are served",
       listenAddress,
     )
-    .option("--metrics-by-agent", "with --metrics: a series per agent where agents are measured")
+    .option(
+      "--metrics-by-agent",
+      `a series of its own for the load of each agent, up to ${formatCount(limits.metricAgentsMax)} agents; requires --metrics. Default: the mean of all agents`,
+    )
     .option(
       "--token-key-file <file>",
-      "file with the key of the attempts' tokens, at least 32 bytes, the same for all coordinators of the swarm. Who reads the journal cannot report for an agent then. WAGGLE_TOKEN_KEY_FILE; default: tokens follow from the journal",
+      "file with the secret key of the attempts' tokens: at least 32 bytes, the same for all coordinators of the swarm. Without a key, anyone who can read the journal can compute the tokens and report results in an agent's name. WAGGLE_TOKEN_KEY_FILE; default: none",
     )
     .option(
       "--declarations-file <file>",
-      "groups of agents with their grants, and users of projects, set where the swarm lacks them; `waggle auth` makes the file. WAGGLE_DECLARATIONS_FILE; default: none",
+      "file with grants of agent groups and users of projects; the leader sets those that the swarm lacks. `waggle auth` writes the file. WAGGLE_DECLARATIONS_FILE; default: none",
     )
     .option("--operator-config <file>", operatorConfigHelp)
     .option(

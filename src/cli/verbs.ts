@@ -93,7 +93,7 @@ export const verbsByGroup: Readonly<Record<string, Readonly<Record<string, VerbE
       load: async () => (await import("./kind.ts")).kindCommand,
     },
     resource: {
-      summary: "set the slots of a resource and its α; show holders and purposes",
+      summary: "set the slots of a resource; show its holders and waiting requests",
       load: async () => (await import("./resource.ts")).resourceCommand,
     },
     rate: {
@@ -139,7 +139,7 @@ export const verbsByGroup: Readonly<Record<string, Readonly<Record<string, VerbE
       load: async () => (await import("./export.ts")).exportCommand,
     },
     replay: {
-      summary: "decide a recorded journal again, or run its work under other rules",
+      summary: "check the decisions of a journal, or run its work under other rules",
       load: async () => (await import("./replay.ts")).replayCommand,
     },
     plan: {

@@ -58,8 +58,9 @@ export function verifyCommand(program: Program): Command {
 }
 
 const details = `
-The newest batch has no successor that could show a change, and who can write the whole storage can make a new chain.
-A signed head protects against both: keep the file of --anchor away from the storage, and check it from time to time.
+The newest batch has no successor that could show a change, and anyone who can write the whole storage can replace
+the whole chain. A signed head protects against both: keep the file of --anchor away from the storage, and check it
+from time to time.
 
 Exit codes: 0 whole; 7 changed, missing or unreadable; 3 no server can be reached; 2 no such journal exists.
 `;

@@ -127,5 +127,5 @@ it("prints its script beside a file of settings that is wrong", async () => {
 it("refuses another shell, and names the three", async () => {
   const { code, stderr } = await runIn(aShell(), "completion", "tcsh");
   expect(code).toBe(2);
-  expect(stderr).toContain("bash, zsh, fish");
+  expect(stderr).toContain("bash, zsh or fish");
 });
