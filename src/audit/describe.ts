@@ -127,7 +127,7 @@ function sentence(event: BareEvent): string {
     case "AuditTrimmed":
       return event.givenUp === undefined
         ? `the journal now begins at batch ${event.firstIdx}: ${trimReasons[event.reason]}`
-        : `the journal was recovered: the earlier ${givenUpText(event.givenUp)} lost, and it begins at batch ${event.firstIdx}`;
+        : `the journal was recovered: ${givenUpText(event.givenUp)} lost, and it begins at batch ${event.firstIdx}`;
     default:
       return unknownEvent(event);
   }
@@ -152,21 +152,30 @@ function cheaperOf({ runsAs, cheaperType }: EventOf<"TaskAssigned">): string {
   return cheaperType === undefined ? kind : `${kind}${by} type ${cheaperType} only`;
 }
 
-/** Why this agent got the task: `score 0.45, a2 0.40; of 3; waited 12 ms`. */
+/** Why this agent got the task: `score 0.45, a2 0.40; 3 eligible agents; waited 12 ms`. */
 export function describeReceipt(receipt: Receipt): string {
   const [winner, ...others] = receipt.candidates;
   const scores =
     winner === undefined
       ? []
       : [`score ${scoreOf(winner)}`, ...others.map((other) => `${other.agent} ${scoreOf(other)}`)];
-  const ineligible = Object.entries(receipt.ineligible).map(([reason, count]) => `${count} ${reason}`);
   return [
     ...(receipt.turn === undefined ? [] : [turnOf(receipt.turn)]),
     [...scores, decisions[receipt.decidedBy]].filter((part) => part !== "").join(", "),
-    `of ${receipt.feasible}${ineligible.length === 0 ? "" : ` (${ineligible.join(", ")})`}`,
+    eligibleText(receipt),
     `waited ${duration(receipt.waitedMs)}`,
     ...(receipt.budget === undefined ? [] : [budgetsOf(receipt.budget)]),
   ].join("; ");
+}
+
+/** `only eligible agent (1 of 7; 6 offline)`, `3 eligible agents (of 5; 2 full)`. */
+function eligibleText({ feasible, ineligible }: Receipt): string {
+  const eligible = feasible === 1 ? "only eligible agent" : `${feasible} eligible agents`;
+  const counts = Object.entries(ineligible);
+  if (counts.length === 0) return eligible;
+  const total = counts.reduce((sum, [, count]) => sum + count, feasible);
+  const reasons = counts.map(([reason, count]) => `${count} ${reason}`).join(", ");
+  return `${eligible} (${feasible === 1 ? "1 " : ""}of ${total}; ${reasons})`;
 }
 
 /** `over the project's budget (downgrade) and the swarm's (alert)`. */
@@ -200,8 +209,10 @@ function scoreOf({ score }: CandidateTerms): string {
 }
 
 export function givenUpText({ from, to }: GivenUpBatches): string {
-  if (to === undefined) return `batches from ${from} on are`;
-  return from === to ? `batch ${from} is` : `batches ${from} to ${to} are`;
+  if (to === undefined) return `batches from ${from} on of earlier terms are`;
+  return from === to
+    ? `batch ${from} of an earlier term is`
+    : `batches ${from} to ${to} of earlier terms are`;
 }
 
 const trimReasons = {
@@ -309,7 +320,7 @@ export function slotQueueText({
   return as === undefined ? agent : `${agent}/${as}`;
 }
 
-/** Why this request got the slots, and why now: `L 0.90, a2 0.40; α 0.25; of 2; waited 12 ms`. */
+/** Why this request got the slots, and why now: `L 0.90, a2 0.40; α 0.25; 2 requests; waited 12 ms`. */
 function describeGrant({ by, load, alpha, runnerUp, waiting, waitedMs }: SlotReceipt): string {
   if (by === "free") return "free at once";
   const next = runnerUp === undefined ? "" : `, ${slotQueueText(runnerUp)} ${runnerUp.load.toFixed(2)}`;
@@ -317,7 +328,7 @@ function describeGrant({ by, load, alpha, runnerUp, waiting, waitedMs }: SlotRec
     by === "starvation-limit"
       ? "past the starvation limit"
       : `L ${(load ?? 0).toFixed(2)}${next}; α ${alpha ?? "unknown"}`;
-  return `${why}; of ${waiting}; waited ${duration(waitedMs)}`;
+  return `${why}; ${waiting === 1 ? "only request" : `${waiting} requests`}; waited ${duration(waitedMs)}`;
 }
 
 function describeSpec(task: BareTaskSpec): string {

@@ -13,7 +13,7 @@ export function printEvent(journaled: JournaledEvent, output: Output): void {
   output.datum({ type: "event", ...place, event }, () => eventLine(journaled, output));
 }
 
-/** `14:03:22.250     12  t1#1 → a1 · score 0.90; of 2; waited 3 ms`. */
+/** `14:03:22.250     12  t1#1 → a1 · score 0.90; 2 eligible agents; waited 3 ms`. */
 export function eventLine(
   { idx, at, event, isChanged }: JournaledEvent,
   { colors, columns }: Pick<Output, "colors" | "columns">,

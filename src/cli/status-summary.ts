@@ -9,6 +9,7 @@ import { headOf } from "../cut-text.ts";
 import { limits } from "../limits.ts";
 import type { StatusResponse } from "../protocol/schemas.ts";
 import { meetsNeeds, needsText } from "../state/needs.ts";
+import { durabilityText } from "./durability-text.ts";
 import { brokenAt, formatBytes, formatShare, formatTime } from "./format.ts";
 import { isCalledFull } from "./journal-full.ts";
 import { type Output, printable } from "./output.ts";
@@ -39,7 +40,7 @@ export function statusSummary(status: StatusResponse, view: View): string {
       leader === "" ? yellow : undefined,
     ],
     ...(standbys === undefined ? [] : [["standbys", printable(standbys.join(", ")) || "none"] as const]),
-    ["journal", `${journal.durability}, ${formatBytes(journal.bytes)}${size}`],
+    ["journal", `${formatBytes(journal.bytes)}${size}; ${printable(durabilityText(journal.durability))}`],
   ];
   if (journal.auditFirstIdx > 1 || journal.base !== undefined)
     lines.push(["", keptText(journal, status.stale === true)]);

@@ -33,7 +33,7 @@ export function swarmSection({ metrics, observed }: StatusResponse, view: View):
   ];
   const { bold, yellow } = view.colors;
   return [
-    bold("VAPORA's metrics (all agents, mean success and load)"),
+    bold("all agents, with offline ones (mean success and load)"),
     renderTable(view, columns, [row]),
     ...(observed === undefined
       ? []

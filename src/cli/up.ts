@@ -7,7 +7,6 @@ import type { FoundBroker } from "../broker/find-broker.ts";
 import { retentionWarning } from "../config/retention.ts";
 import { formatCount } from "../count-text.ts";
 import { JournalDamagedError } from "../errors.ts";
-import type { Durability } from "../journal/journal.ts";
 import { withoutRemedy } from "../journal/journal-errors.ts";
 import { limits } from "../limits.ts";
 import { CoordinatorMetrics } from "../metrics/coordinator-metrics.ts";
@@ -17,6 +16,7 @@ import { reportActivity } from "./activity.ts";
 import { operatorConfigHelp } from "./dashboard.ts";
 import { startDashboardProcess } from "./dashboard-process.ts";
 import { type DeclarationsFile, declarationsIn, declareWhenLeading } from "./declarations.ts";
+import { durabilityText } from "./durability-text.ts";
 import { type ExitCode, exitCodes } from "./exit-code.ts";
 import { labelled } from "./format.ts";
 import { roomWarning } from "./room-warning.ts";
@@ -231,21 +231,13 @@ function printDurability({ id, journal }: RunningCoordinator, { output, settings
     [
       labelled(
         "durability",
-        `${durabilityText[durability]}; details: ${output.asStarted("waggle doctor")}`,
+        `${durabilityText(durability)}; details: ${output.asStarted("waggle doctor")}`,
         output.columns,
       ),
       labelled("coordinator", `${id} of the swarm ${swarm}`, output.columns),
     ].join("\n"),
   );
 }
-
-/** One line per class; `waggle doctor` prints the journal's full sentence. */
-const durabilityText: Readonly<Record<Durability["class"], string>> = {
-  memory: "in memory, lost with this process",
-  file: "on this disk before each answer",
-  "page-cache": "survives a crash, not a power loss",
-  replicated: "on a majority of servers before each answer",
-};
 
 function lastWords({ broker }: RunningCoordinator, wasConnected: boolean): string {
   if (broker.local === undefined || !wasConnected) return "the coordinator has ended";

@@ -62,8 +62,8 @@ export function verificationText(report: VerificationReport, { columns, colors }
     line("journal", journalText(report)),
     line("checked", checkedText(report)),
     ...gaps.map((gap) => line("gap", gapText(gap))),
-    ...recoveries.map(({ idx, ...givenUp }) =>
-      line("recovered", `by batch ${formatCount(idx)}: the earlier ${givenUpText(givenUp)} lost`),
+    ...recoveries.map(({ idx, term, ...givenUp }) =>
+      line("recovered", `by batch ${formatCount(idx)} of term ${term}: ${givenUpText(givenUp)} lost`),
     ),
     ...(heads === undefined ? [] : [line("heads", headsText(heads))]),
     line("verdict", verdict),

@@ -15,7 +15,7 @@ export class InboxOwners {
     this.#state = state;
   }
 
-  /** Whether the sender of a message owns its reply subject. @param tokens the subject's tokens after the swarm's prefix */
+  /** Whether the sender of a message owns its reply subject. @param tokens of the subject, after the swarm's prefix */
   mayReply([sender, owner = ""]: readonly string[], reply: string): boolean {
     if (!this.#isStrict) return true;
     if (sender === "agent") return isInboxOf(owner, reply);

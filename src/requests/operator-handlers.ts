@@ -111,16 +111,11 @@ export function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit):
   switch (reply?.kind) {
     case "unknown-agent": {
       const { agent, nearMisses } = reply;
-      if (nearMisses === undefined)
-        return codedError(
-          "WAGGLE_UNKNOWN_AGENT",
-          `agent ${agent} is not online here: see \`waggle status\``,
-          {
-            field: "agent",
-          },
-        );
-      const sentence = `there is no agent ${agent}${suggestion(nearMisses)}`;
-      return codedError("WAGGLE_UNKNOWN_AGENT", sentence, { field: "name" });
+      const [field, sentence] =
+        nearMisses === undefined
+          ? ["agent", `agent ${agent} is not online here: see \`waggle status\``]
+          : ["name", `there is no agent ${agent}${suggestion(nearMisses)}`];
+      return codedError("WAGGLE_UNKNOWN_AGENT", sentence, { field });
     }
     case "invalid-setting":
       return codedError("WAGGLE_INVALID_VALUE", reply.sentence, { field: reply.field });

@@ -22,9 +22,12 @@ describe("a line", () => {
   it.each<[string, Event]>([
     ["term 2 began, led by c1", samples.TermStarted],
     ["acme/t1 submitted by acme/ann: count", samples.TaskSubmitted],
-    ["acme/t1#1 → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms", samples.TaskAssigned],
     [
-      "acme/t1#1 as skim, by type haiku only → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms; over the project's budget (downgrade) and the swarm's budget (alert)",
+      "acme/t1#1 → a1 · score 0.90, a2 0.40; 2 eligible agents (of 3; 1 offline); waited 12 ms",
+      samples.TaskAssigned,
+    ],
+    [
+      "acme/t1#1 as skim, by type haiku only → a1 · score 0.90, a2 0.40; 2 eligible agents (of 3; 1 offline); waited 12 ms; over the project's budget (downgrade) and the swarm's budget (alert)",
       {
         ...samples.TaskAssigned,
         runsAs: kind("skim"),
@@ -33,7 +36,7 @@ describe("a line", () => {
       },
     ],
     [
-      "acme/t1#1 by type haiku only → a1 · score 0.90, a2 0.40; of 2 (1 offline); waited 12 ms",
+      "acme/t1#1 by type haiku only → a1 · score 0.90, a2 0.40; 2 eligible agents (of 3; 1 offline); waited 12 ms",
       { ...samples.TaskAssigned, cheaperType: "haiku" },
     ],
     ["acme/t1#1 completed by a1 in 1.2 s, 9 tokens", samples.TaskCompleted],
@@ -76,7 +79,7 @@ describe("a receipt", () => {
       { agent: agentId("a2"), ...even },
     ];
     expect(describeReceipt(aReceipt({ candidates, decidedBy: "longest-idle", ineligible: {} }))).toBe(
-      "score 0.90, a2 0.90, longest idle; of 2; waited 12 ms",
+      "score 0.90, a2 0.90, longest idle; 2 eligible agents; waited 12 ms",
     );
   });
 });

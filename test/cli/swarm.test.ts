@@ -45,7 +45,9 @@ describe("a swarm on the development broker", () => {
     expect(up.said).toMatch(
       /^broker +the development broker at 127\.0\.0\.1:\d+, started for this data folder/m,
     );
-    expect(up.said).toMatch(/^durability +on this disk before each answer; details: \S.* doctor$/m);
+    expect(up.said).toMatch(
+      /^durability +on the coordinator's disk before each answer; details: \S.* doctor$/m,
+    );
     expect(up.said).toMatch(/^coordinator \S+ of the swarm default$/m);
     await up.says("counter joined: count; max concurrent 4");
   });

@@ -105,14 +105,14 @@ it("needs take several values, with commas or by repeating the label", () => {
   for (const text of ["gpu", "=a100", "two words=x", `gpu=${"x".repeat(129)}`])
     expect(() => needMap(text, undefined)).toThrow(InvalidArgumentError);
   for (const text of ["gpu=", "gpu=a100,"])
-    expect(() => needMap(text, undefined)).toThrow("has an empty value: name one, like gpu=a100.");
+    expect(() => needMap(text, undefined)).toThrow("must not have an empty value; name one, like gpu=a100");
 });
 
 it("attributes split at the first =, and their size is left to the task", () => {
   expect(attributeMap("b=x=y", attributeMap("a=", undefined))).toEqual({ a: "", b: "x=y" });
   expect(attributeMap(`a=${"x".repeat(5_000)}`, undefined)["a"]).toHaveLength(5_000);
   expect(() => attributeMap("a=2", { a: "1" })).toThrow(
-    "the attribute a is given twice: an attribute has one value.",
+    "the attribute a is given twice: an attribute has one value",
   );
   for (const text of ["ticket", "=x", "two words=x", "__proto__=x"])
     expect(() => attributeMap(text, undefined)).toThrow(InvalidArgumentError);

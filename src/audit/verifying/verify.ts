@@ -67,8 +67,9 @@ export interface Gap {
 }
 
 export interface Recovered extends GivenUpBatches {
-  /** The batch that records the recovery. */
+  /** The batch that records the recovery, and its term: the lost batches were of earlier terms. */
   readonly idx: number;
+  readonly term: number;
 }
 
 export interface Verification {
@@ -510,7 +511,7 @@ class Verifier {
     this.#last = { batch, segment, position };
     for (const event of batch.events)
       if (event.type === "AuditTrimmed" && event.givenUp !== undefined)
-        this.#recoveries.push({ idx: batch.idx, ...event.givenUp });
+        this.#recoveries.push({ idx: batch.idx, term: batch.term, ...event.givenUp });
     this.#deps.onBatch?.(batch, hash);
   }
 

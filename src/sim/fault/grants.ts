@@ -32,7 +32,7 @@ type DrawnOperation = { readonly atMs: number; readonly client: string } & (
   | { readonly does: "set-policy"; readonly patch: { readonly agents: "open" | "declared" } }
 );
 
-/** Groups that the seed's grants bound; none in a seed without grants. @param random used for the seed's grants alone */
+/** Groups that the seed's grants bound; none in a seed without grants. @param random for the seed's grants alone */
 export function drawGroups(random: SeededRandom): readonly string[] {
   return random.split("drawn").chance(GRANTS_SHARE) ? [...groups, NO_GROUP] : [];
 }
