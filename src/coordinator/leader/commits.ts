@@ -172,9 +172,9 @@ export class Commits {
     return !this.#isChanging && !this.#isDoubted && this.#lease.isProven;
   }
 
-  /** Whether an idle leader of a shared journal is to append a sign of life. */
-  get isRenewalDue(): boolean {
-    return this.isSettled && this.#lease.isRenewalDue;
+  /** Whether an idle leader of a shared journal is to append a heartbeat. */
+  get isHeartbeatDue(): boolean {
+    return this.isSettled && this.#lease.isHeartbeatDue;
   }
 
   /** Takes a turn: appends its batch behind the others. Answers of a turn without events leave with the newest

@@ -48,8 +48,8 @@ export class LeaderLease {
     return !this.isYoung(sentMonotonicMs) || sentMonotonicMs - this.#provenMonotonicMs >= timing.leaseMs;
   }
 
-  /** True if the next append is due, before standbys notice silence. */
-  get isRenewalDue(): boolean {
+  /** True if an append is due, as a heartbeat, before standbys notice silence. */
+  get isHeartbeatDue(): boolean {
     const { journal, clock, timing } = this.#deps;
     return (
       journal.sharable &&

@@ -78,8 +78,8 @@ export class Pulse {
     if (!this.#isLookDue || turns.hasOwn) return;
     this.#isLookDue = false;
     const overdue = presences.overdue(state, () => random.next());
-    const renewal: Command[] = commits.isRenewalDue ? [{ type: "RenewTerm" }] : [];
-    turns.addOwn(...overdue, ...refusals.take(clock.monotonicMs()), ...renewal);
+    const heartbeat: Command[] = commits.isHeartbeatDue ? [{ type: "RenewTerm" }] : [];
+    turns.addOwn(...overdue, ...refusals.take(clock.monotonicMs()), ...heartbeat);
   }
 
   stop(): void {
