@@ -12,10 +12,16 @@ export function withContents(
   observations: readonly Observation[],
 ): ReadonlyMap<number, PublishedBatch> {
   const payloadByTask = new Map<string, string>();
+  const acceptedTasks = new Set<string>();
   const resultByAttempt = new Map<string, string>();
   for (const observed of observations) {
-    if (observed.kind === "submit")
-      payloadByTask.set(observed.task, String(observed.content["payload"] ?? ""));
+    if (observed.kind === "submit" && !acceptedTasks.has(observed.task)) {
+      const isAccepted = observed.answer === "accepted" || observed.answer === "duplicate";
+      const { task, content } = observed;
+      // Clients submit other content under the id of a task, too. They do so after the task.
+      if (isAccepted || !payloadByTask.has(task)) payloadByTask.set(task, String(content["payload"] ?? ""));
+      if (isAccepted) acceptedTasks.add(task);
+    }
     if (observed.kind === "result" && observed.result !== undefined)
       resultByAttempt.set(`${observed.task} ${observed.attempt}`, observed.result);
   }
