@@ -1,5 +1,6 @@
 // An RxJS operator that repeats an attempt until success. The pause after each failure grows with the number of
-// failures in a row. Every repeated request of the SDK uses this operator.
+// failures in a row. Requests that the SDK repeats one by one use it. Results (agent/result-outbox.ts) and submissions
+// (client/submit-queue.ts) have queues of their own, with the same pauses.
 
 import {
   defer,
