@@ -77,7 +77,7 @@ export function tortureCommand(program: Program): Command {
 }
 
 /** Width of the longest fault name and the space after it. */
-const FAULT_WIDTH = 17;
+const FAULT_WIDTH = 20;
 
 const examples = `
 Faults:

@@ -9,12 +9,13 @@ export const faultKinds = {
   reorder: "messages of one node overtake each other",
   cut: "one node receives nothing, or its messages are lost, without an error",
   partition: "some nodes are cut off from the remaining nodes and from the journal",
-  alone: "a coordinator loses the journal and its peers, not agents or clients; at times for long",
+  isolated: "a coordinator loses the journal and its peers, not agents or clients; at times for long",
   "out-of-touch": "an agent is cut off both ways for longer than H, without an error",
-  unheard: "messages of some agents are lost for longer than H, with the journal away for nearly as long",
-  untold: "clients receive nothing for a while, and the journal accepts no tasks when they do again",
+  "agents-silent":
+    "messages of some agents are lost for longer than H, with the journal away for nearly as long",
+  "answers-lost": "clients receive nothing for a while, and the journal accepts no tasks when they do again",
   clog: "messages of one node are held back, then all arrive",
-  swizzle: "messages of many nodes are held back, node after node, then freed in a different order",
+  "staggered-clog": "messages of many nodes are held back, node after node, then freed in a different order",
   disconnect: "the connection of one node breaks and cannot be restored",
   "server-restart": "every connection breaks, and the journal is away",
   crash: "a process ends at once and is restarted",
@@ -24,7 +25,7 @@ export const faultKinds = {
   skew: "wall clocks differ by seconds and monotonic clocks drift apart, from the beginning",
   "clock-jump": "a wall clock jumps by seconds, an hour, nearly a day or two days",
   twin: "a second process starts under an agent's id",
-  usurped: "an agent restarts and receives nothing, and a second process starts under its id",
+  "twin-after-restart": "an agent restarts and receives nothing, and a second process starts under its id",
   transfer: "a coordinator is asked to stop, hands over, and is restarted",
   "ack-lost": "appends are stored and not acknowledged",
   "append-late": "appends are stored long after they were sent, and not acknowledged",
@@ -44,7 +45,7 @@ export const faultKinds = {
   gap: "the newest segment loses records in its middle; every coordinator has read them",
   "bit-flip": "a bit of a record flips, and a standby that read the record is restarted",
   foreign: "another client writes into the journal, once or repeatedly",
-  "other-line": "a copy of the swarm, made from a backup, writes its next batch into the journal",
+  "other-branch": "a copy of the swarm, made from a backup, writes its next batch into the journal",
 } as const;
 export type FaultKind = keyof typeof faultKinds;
 
@@ -66,7 +67,7 @@ export interface Fault {
    * server.
    */
   readonly of?: string;
-  /** Nodes cut off together, or unheard, ≥ 1. */
+  /** Nodes cut off together, or silenced, ≥ 1. */
   readonly nodes?: readonly string[];
   /** Share of messages, appends, reads, or T, in (0, 1]. */
   readonly share?: number;

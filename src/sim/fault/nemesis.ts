@@ -153,12 +153,12 @@ export class Nemesis {
         return this.#victims.skewClocks();
       case "twin":
         return this.#victims.startTwin(of);
-      case "usurped":
+      case "twin-after-restart":
         this.#victims.usurp(of, forMs / 2);
         return this.#changeWeather(fault);
       case "foreign":
         return this.#intrude(fault);
-      case "other-line":
+      case "other-branch":
         return this.#victims.writeBranch();
       case "slow":
         return this.#victims.setSlow(of, ms);
@@ -177,7 +177,7 @@ export class Nemesis {
         for (const phaseMs of [ms, forMs - ms])
           this.#engine.after(phaseMs, kind, () => this.#changeWeather(fault));
         return this.#changeWeather(fault);
-      case "unheard":
+      case "agents-silent":
         this.#engine.after(ms, kind, () => this.#changeWeather(fault));
         return this.#changeWeather(fault);
       case "server-restart":
@@ -188,12 +188,12 @@ export class Nemesis {
       case "duplicate":
       case "reorder":
       case "cut":
-      case "alone":
+      case "isolated":
       case "partition":
       case "out-of-touch":
       case "clog":
-      case "swizzle":
-      case "untold":
+      case "staggered-clog":
+      case "answers-lost":
       case "disconnect":
       case "ack-lost":
       case "append-late":
@@ -231,7 +231,7 @@ export class Nemesis {
         .filter((fault) => touches(fault, link.name))
         .map((fault) => asSeenBy(link.name, fault));
       link.side = sideOf(link.name, this.#active);
-      link.isAlone = faults.some(({ kind }) => kind === "alone");
+      link.isAlone = faults.some(({ kind }) => kind === "isolated");
       link.isDown = faults.some(({ kind }) => kind === "disconnect" || kind === "server-restart");
       link.set("up", conditionOf(faults, "up"));
       link.set("down", conditionOf(faults, "down"));
@@ -254,11 +254,11 @@ const linkKinds: ReadonlySet<FaultKind> = new Set<FaultKind>([
   "reorder",
   "cut",
   "clog",
-  "swizzle",
-  "untold",
+  "staggered-clog",
+  "answers-lost",
   "disconnect",
   "out-of-touch",
-  "usurped",
+  "twin-after-restart",
 ]);
 
 function isLoss({ kind }: Fault): boolean {
@@ -266,10 +266,15 @@ function isLoss({ kind }: Fault): boolean {
 }
 
 /** Faults that stop all messages in their directions. */
-const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>(["cut", "untold", "disconnect", "out-of-touch"]);
+const cuts: ReadonlySet<FaultKind> = new Set<FaultKind>([
+  "cut",
+  "answers-lost",
+  "disconnect",
+  "out-of-touch",
+]);
 
 /** …and faults that deliver the held messages at their end. */
-const clogs: ReadonlySet<FaultKind> = new Set<FaultKind>(["clog", "swizzle"]);
+const clogs: ReadonlySet<FaultKind> = new Set<FaultKind>(["clog", "staggered-clog"]);
 
 /** A partition isolates every node from some node. */
 function isAbout(fault: Fault, node: string): boolean {
@@ -277,7 +282,7 @@ function isAbout(fault: Fault, node: string): boolean {
 }
 
 function isUnheard({ kind, nodes = [] }: Fault, node: string): boolean {
-  return kind === "unheard" && nodes.includes(node);
+  return kind === "agents-silent" && nodes.includes(node);
 }
 
 /** Links reach each other only if they are on the same side of every partition. */
@@ -289,16 +294,16 @@ function sideOf(link: string, active: Iterable<Fault>): string {
 function touches(fault: Fault, link: string): boolean {
   const { kind, of } = fault;
   if (kind === "partition" || isUnheard(fault, link)) return true;
-  if (kind === "alone") return link === of || link === journalOf(of);
+  if (kind === "isolated") return link === of || link === journalOf(of);
   return kind === "server-restart" || (linkKinds.has(kind) && of === link);
 }
 
-/** For a coordinator's link to the journal, `alone` and the far side of a partition are a cut. */
+/** For a coordinator's link to the journal, `isolated` and the far side of a partition are a cut. */
 function asSeenBy(link: string, fault: Fault): Fault {
   const { kind, of, nodes = [] } = fault;
   if (isUnheard(fault, link)) return { ...fault, kind: "cut", direction: "up" };
   const isCut =
-    (kind === "alone" && link === journalOf(of)) ||
+    (kind === "isolated" && link === journalOf(of)) ||
     (kind === "partition" && nodes.some((node) => link === journalOf(node)));
   return isCut ? { ...fault, kind: "cut" } : fault;
 }
@@ -308,7 +313,8 @@ function conditionOf(faults: readonly Fault[], direction: Direction): Condition 
     (fault) => linkKinds.has(fault.kind) && (fault.direction === undefined || fault.direction === direction),
   );
   if (weather.length === 0) return undefined;
-  const isLost = ({ kind }: Fault) => cuts.has(kind) || (kind === "usurped" && direction === "down");
+  const isLost = ({ kind }: Fault) =>
+    cuts.has(kind) || (kind === "twin-after-restart" && direction === "down");
   return {
     lossShare: weather.some(isLost) ? 1 : shareOf(weather, "loss"),
     duplicateShare: shareOf(weather, "duplicate"),
@@ -341,7 +347,7 @@ function journalConditionOf(faults: readonly Fault[], nowMs: number): JournalCon
     isUnanswered:
       kinds.has("no-responders") ||
       failOvers.some((fault) => !isUnderstated(fault)) ||
-      faults.some(({ kind, atMs, ms = 0 }) => kind === "unheard" && nowMs < atMs + ms),
+      faults.some(({ kind, atMs, ms = 0 }) => kind === "agents-silent" && nowMs < atMs + ms),
   };
   return Object.values(condition).some(Boolean) ? condition : undefined;
 }

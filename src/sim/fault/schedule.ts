@@ -26,14 +26,14 @@ export interface Nodes {
 
 /** Mean time between two faults, ms: at times several are active at once, at times none. */
 const GAP_MS = 2_500;
-/** Mean time between swizzles, in which many links clog, ms… */
-const SWIZZLE_MS = 60_000;
+/** Mean time between staggered clogs of many links, ms… */
+const STAGGERED_CLOG_MS = 60_000;
 /** …node after node within this time. */
-const SWIZZLE_BEGINS_MS = 2_000;
+const STAGGERED_CLOG_BEGINS_MS = 2_000;
 /** Mean time between periods in which clients receive nothing, ms. */
-const UNTOLD_MS = 20_000;
+const LOST_ANSWERS_MS = 20_000;
 /** …and how long the journal then accepts no tasks, ms. */
-const UNTOLD_SHORT_MS = 5_000;
+const LOST_ANSWERS_SHORT_MS = 5_000;
 /** Mean time between two losses outside the fault model, ms. */
 const LOSS_MS = 20_000;
 /** Time before the first fault, ms: the swarm needs it to start. */
@@ -43,26 +43,26 @@ const QUIET_MS = 1_000;
  * them. A deposed leader that cannot know of its deposition is the hardest case for a swarm.
  */
 const besides = {
-  alone: 25_000,
+  isolated: 25_000,
   "out-of-touch": 30_000,
-  usurped: 40_000,
+  "twin-after-restart": 40_000,
   blackout: 60_000,
   "fail-over": 20_000,
-  unheard: 45_000,
+  "agents-silent": 45_000,
 } as const;
 type BesideFault = keyof typeof besides;
 /** The share of seeds with a given kind of fault… */
 const MET_SHARE = 0.5;
 /** …and with a kind that suppresses most other activity. */
 const RARE_SHARE = 0.2;
-const rare: ReadonlySet<FaultKind> = new Set<FaultKind>(["untold"]);
-/** A leader is alone for longer than T, so that a successor leads and the old leader does not know… */
-const ALONE_MS_MIN = 2_000;
+const rare: ReadonlySet<FaultKind> = new Set<FaultKind>(["answers-lost"]);
+/** A leader is isolated for longer than T, so that a successor leads and the old leader does not know… */
+const ISOLATED_MS_MIN = 2_000;
 /** …for a share of times so long that the successor purges the old leader's last records… */
-const LONG_ALONE_SHARE = 0.25;
-const LONG_ALONE_MS = 15_000;
+const LONG_ISOLATED_SHARE = 0.25;
+const LONG_ISOLATED_MS = 15_000;
 /** …but overlapping faults together at most so long, so that one isolation does not fill a whole run. */
-export const ALONE_MS_MAX = 50_000;
+export const ISOLATED_MS_MAX = 50_000;
 /** Length of the stale answers before and after a fail-over, ms: together at most `STALE_MS_MAX`. */
 const FAIL_OVER_STALE_MS = STALE_MS_MAX / 2;
 /** Faults after which answers lack records. */
@@ -79,18 +79,21 @@ export function drawSchedule(
   }: { nodes: Nodes; untilMs: number; without: ReadonlySet<FaultKind>; profile?: Profile | undefined },
 ): Fault[] {
   const isMet = (kind: FaultKind) =>
-    random.split(`kind/${kind}`).chance(rare.has(kind) ? RARE_SHARE : MET_SHARE) && !without.has(kind);
+    random.split(`kind/${streamOf(kind)}`).chance(rare.has(kind) ? RARE_SHARE : MET_SHARE) &&
+    !without.has(kind);
   const kinds = (Object.keys(faultKinds) as FaultKind[]).filter(
     (kind): kind is AnyonesFault => !isBeside(kind) && !isApart(kind) && isMet(kind),
   );
   const schedule = (Object.keys(besides) as BesideFault[])
     .filter(isMet)
-    .flatMap((kind) => drawBeside(random.split(kind), kind, { nodes, untilMs }));
+    .flatMap((kind) => drawBeside(random.split(streamOf(kind)), kind, { nodes, untilMs }));
   if (isMet("skew")) schedule.push({ kind: "skew", atMs: 0, forMs: 0 });
   if (profile === "outside")
     schedule.push(...drawOutside(random.split("outside"), { nodes, untilMs, without }));
-  if (isMet("untold")) schedule.push(...drawUntold(random.split("untold"), { nodes, untilMs }));
-  if (isMet("swizzle")) schedule.push(...drawSwizzles(random.split("swizzle"), { nodes, untilMs }));
+  if (isMet("answers-lost"))
+    schedule.push(...drawLostAnswers(random.split(streamOf("answers-lost")), { nodes, untilMs }));
+  if (isMet("staggered-clog"))
+    schedule.push(...drawStaggeredClogs(random.split(streamOf("staggered-clog")), { nodes, untilMs }));
   if (kinds.length === 0) return spaced(schedule);
   const gapMs = GAP_MS * (0.5 + 2 * random.fraction());
   for (let atMs = QUIET_MS + random.exponential(gapMs); atMs < untilMs; atMs += random.exponential(gapMs)) {
@@ -106,18 +109,18 @@ export function drawSchedule(
 
 /**
  * Keeps the order. Drops understating faults too soon after the last, before answers were true for long enough. Drops
- * `alone` faults that would add up to more than the longest allowed.
+ * `isolated` faults that would add up to more than the longest allowed.
  */
 function spaced(schedule: readonly Fault[]): Fault[] {
   let freshFromMs = 0;
-  let alone = { fromMs: 0, untilMs: Number.NEGATIVE_INFINITY };
+  let isolated = { fromMs: 0, untilMs: Number.NEGATIVE_INFINITY };
   return schedule
     .toSorted((a, b) => a.atMs - b.atMs)
     .filter(({ kind, atMs, forMs }) => {
-      if (kind === "alone") {
-        const fromMs = atMs <= alone.untilMs + ALONE_MS_MIN ? alone.fromMs : atMs;
-        if (atMs + forMs - fromMs > ALONE_MS_MAX) return false;
-        alone = { fromMs, untilMs: Math.max(alone.untilMs, atMs + forMs) };
+      if (kind === "isolated") {
+        const fromMs = atMs <= isolated.untilMs + ISOLATED_MS_MIN ? isolated.fromMs : atMs;
+        if (atMs + forMs - fromMs > ISOLATED_MS_MAX) return false;
+        isolated = { fromMs, untilMs: Math.max(isolated.untilMs, atMs + forMs) };
       }
       if (!understating.has(kind)) return true;
       if (atMs < freshFromMs) return false;
@@ -142,28 +145,42 @@ function drawBeside(
 }
 
 /** Many links clog node after node, and are freed in a different order. */
-function drawSwizzles(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; untilMs: number }): Fault[] {
+function drawStaggeredClogs(
+  random: SeededRandom,
+  { nodes, untilMs }: { nodes: Nodes; untilMs: number },
+): Fault[] {
   const schedule: Fault[] = [];
-  for (let atMs = QUIET_MS + random.exponential(SWIZZLE_MS); ; atMs += random.exponential(SWIZZLE_MS)) {
-    const fromMs = atMs + SWIZZLE_BEGINS_MS;
+  for (
+    let atMs = QUIET_MS + random.exponential(STAGGERED_CLOG_MS);
+    ;
+    atMs += random.exponential(STAGGERED_CLOG_MS)
+  ) {
+    const fromMs = atMs + STAGGERED_CLOG_BEGINS_MS;
     const untilMsOfAll = fromMs + 500 + random.exponential(4_000);
     if (untilMsOfAll >= untilMs) return schedule;
     for (const of of allLinks(nodes).filter(() => random.chance(0.5))) {
       const beginMs = Math.round(atMs + (fromMs - atMs) * random.fraction());
       const endMs = Math.round(fromMs + (untilMsOfAll - fromMs) * random.fraction());
-      schedule.push({ kind: "swizzle", atMs: beginMs, forMs: endMs - beginMs, of });
+      schedule.push({ kind: "staggered-clog", atMs: beginMs, forMs: endMs - beginMs, of });
     }
   }
 }
 
 /** The answers to some clients are lost, and then the journal has no room for repeated requests. */
-function drawUntold(random: SeededRandom, { nodes, untilMs }: { nodes: Nodes; untilMs: number }): Fault[] {
+function drawLostAnswers(
+  random: SeededRandom,
+  { nodes, untilMs }: { nodes: Nodes; untilMs: number },
+): Fault[] {
   const schedule: Fault[] = [];
-  for (let atMs = QUIET_MS + random.exponential(UNTOLD_MS); ; atMs += random.exponential(UNTOLD_MS)) {
+  for (
+    let atMs = QUIET_MS + random.exponential(LOST_ANSWERS_MS);
+    ;
+    atMs += random.exponential(LOST_ANSWERS_MS)
+  ) {
     const isolationMs = limits.journalUsageMs + random.exponential(4_000);
-    const untilMsOfAll = atMs + isolationMs + UNTOLD_SHORT_MS;
+    const untilMsOfAll = atMs + isolationMs + LOST_ANSWERS_SHORT_MS;
     if (untilMsOfAll >= untilMs) return schedule;
-    const fault = { kind: "untold", atMs: Math.round(atMs) } as const;
+    const fault = { kind: "answers-lost", atMs: Math.round(atMs) } as const;
     for (const of of someOf(random, nodes.clients, 0.7))
       schedule.push({ ...fault, forMs: Math.round(isolationMs), of, direction: "down" });
     schedule.push({ ...fault, forMs: Math.round(untilMsOfAll - atMs) });
@@ -182,7 +199,7 @@ function drawOutside(
     atMs += random.exponential(LOSS_MS)
   ) {
     const kind = random.pick(losses);
-    const overlapping = random.pick(["blackout", "crash", "pause", "alone"] as const);
+    const overlapping = random.pick(["blackout", "crash", "pause", "isolated"] as const);
     const forMs = Math.min(untilMs - atMs, 500 + random.exponential(3_000));
     const of = overlapping === "blackout" ? random.pick(nodes.coordinators) : LEADER;
     const others: Fault[] = [
@@ -204,14 +221,14 @@ function allLinks({ coordinators, agents, clients }: Nodes): string[] {
 
 function drawFaultBeside(random: SeededRandom, kind: BesideFault, { agents, coordinators }: Nodes): Undated {
   switch (kind) {
-    case "alone":
+    case "isolated":
       return {
         kind,
         forMs: Math.min(
-          ALONE_MS_MAX,
-          random.chance(LONG_ALONE_SHARE)
-            ? LONG_ALONE_MS + random.exponential(LONG_ALONE_MS)
-            : ALONE_MS_MIN + random.exponential(6_000),
+          ISOLATED_MS_MAX,
+          random.chance(LONG_ISOLATED_SHARE)
+            ? LONG_ISOLATED_MS + random.exponential(LONG_ISOLATED_MS)
+            : ISOLATED_MS_MIN + random.exponential(6_000),
         ),
         of: LEADER,
         // The leader's appends are stored, but it receives no answer.
@@ -223,13 +240,13 @@ function drawFaultBeside(random: SeededRandom, kind: BesideFault, { agents, coor
         forMs: limits.agentLostMs + 2_000 + random.exponential(6_000),
         of: random.chance(0.7) ? BUSY : random.pick(agents),
       };
-    case "usurped":
+    case "twin-after-restart":
       return { kind, forMs: 1_000 + 6_000 * random.fraction(), of: random.pick(agents) };
     case "blackout": {
       const of = random.pick(coordinators);
       return { kind, forMs: 100 + random.exponential(2_000), of, ms: aJump(random) };
     }
-    case "unheard":
+    case "agents-silent":
       return {
         kind,
         forMs: limits.agentLostMs + 3_000,
@@ -250,9 +267,23 @@ function isBeside(kind: FaultKind): kind is BesideFault {
   return Object.hasOwn(besides, kind);
 }
 
+/** Names of random streams that differ from their kind's. A stream keeps its name, so that a seed keeps its faults. */
+const streams: Partial<Record<FaultKind, string>> = {
+  isolated: "alone",
+  "agents-silent": "unheard",
+  "answers-lost": "untold",
+  "staggered-clog": "swizzle",
+  "twin-after-restart": "usurped",
+  "other-branch": "other-line",
+};
+
+function streamOf(kind: FaultKind): string {
+  return streams[kind] ?? kind;
+}
+
 /** Kinds with a drawing function of their own. */
-type ApartFault = "skew" | "swizzle" | "untold";
-const apart: ReadonlySet<FaultKind> = new Set<ApartFault>(["skew", "swizzle", "untold"]);
+type ApartFault = "skew" | "staggered-clog" | "answers-lost";
+const apart: ReadonlySet<FaultKind> = new Set<ApartFault>(["skew", "staggered-clog", "answers-lost"]);
 
 function isApart(kind: FaultKind): kind is ApartFault {
   return apart.has(kind);
@@ -322,7 +353,7 @@ function drawFault(random: SeededRandom, kind: AnyonesFault, nodes: Nodes): Unda
       return random.chance(0.5)
         ? { kind, forMs: 0 }
         : { kind, forMs: 2_000 + random.exponential(8_000), ms: 10 + random.exponential(400) };
-    case "other-line":
+    case "other-branch":
     case "segment-lost":
     case "bit-flip":
       return { kind, forMs: 0 };

@@ -94,8 +94,8 @@ export class World {
         }),
     );
     this.truth.pending = () => this.#coordinators.flatMap(({ pending }) => pending);
-    // Without retries clients pass refusals on. After lost answers (`untold`) none may be of a task accepted unheard.
-    const retries = options.schedule.every(({ kind }) => kind !== "untold");
+    // Without retries clients pass refusals on. After `answers-lost` a refused task may have been accepted before.
+    const retries = options.schedule.every(({ kind }) => kind !== "answers-lost");
     this.#clients = workload.clients.map((character) => new ClientNode(character, this.habitat, { retries }));
     this.#operator = new Operator(this.habitat, workload, () => this.#isAnyMeddling());
     const victims = new SwarmVictims({

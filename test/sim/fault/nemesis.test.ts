@@ -12,7 +12,7 @@ const names = ["c1", "c1/journal", "a1"];
 /** The targets of the kinds of faults; default: `c1`. */
 const victimByKind: Partial<Record<FaultKind, string>> = {
   "out-of-touch": "a1",
-  usurped: "a1",
+  "twin-after-restart": "a1",
   twin: "a1",
 };
 
@@ -125,7 +125,7 @@ describe("a fault", () => {
   });
 
   it("that leaves a client untold stops messages to the client, not from it", async () => {
-    const isolated = { kind: "untold", atMs: 10, forMs: 100, of: "c1", direction: "down" } as const;
+    const isolated = { kind: "answers-lost", atMs: 10, forMs: 100, of: "c1", direction: "down" } as const;
     expect((await whatHappens(isolated)).during).toEqual([expect.stringContaining('c1 down {"lossShare":1')]);
   });
 
@@ -148,7 +148,7 @@ describe("a fault", () => {
   });
 
   it("stops messages from agents, not to them, and the journal is away for a part of the fault", async () => {
-    const fault = { kind: "unheard", atMs: 10, forMs: 100, nodes: ["a1"], ms: 30 } as const;
+    const fault = { kind: "agents-silent", atMs: 10, forMs: 100, nodes: ["a1"], ms: 30 } as const;
     const { during } = await whatHappens(fault);
     expect(during).toEqual([
       expect.stringContaining('a1 up {"lossShare":1'),

@@ -15,7 +15,7 @@ it("a state of several alternative faults must be reached with any of them", () 
 
 it("a state of two faults is not required without either", () => {
   expect(reachableWithout(["foreign"])).not.toContain("term-begun-among-foreign");
-  expect(reachableWithout(["crash", "pause", "alone"])).not.toContain("term-begun-among-foreign");
+  expect(reachableWithout(["crash", "pause", "isolated"])).not.toContain("term-begun-among-foreign");
 });
 
 it("without any fault, only states of every swarm are required", () => {

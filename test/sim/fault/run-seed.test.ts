@@ -44,7 +44,7 @@ describe("a seed", () => {
   });
 
   it("passes with an isolated leader: a successor leads, and the old leader learns it on return", async () => {
-    const schedule = [{ kind: "alone", atMs: 8_000, forMs: 9_000, of: "leader" }] as const;
+    const schedule = [{ kind: "isolated", atMs: 8_000, forMs: 9_000, of: "leader" }] as const;
     const { findings, occurrences } = await runSeed(aRequest({ schedule }));
     expect(findings).toEqual([]);
     expect(occurrences).toMatchObject({ "term-begun-by-another": 1, deposed: 1 });
@@ -119,9 +119,9 @@ describe("a seed", () => {
     [{ kind: "tail-cut", atMs: 10_000, forMs: 0, count: 4 }, "tail-cut"],
     [{ kind: "segment-lost", atMs: 10_000, forMs: 0 }, "segment-lost"],
     [{ kind: "bit-flip", atMs: 10_000, forMs: 0 }, "bit-flipped"],
-    [{ kind: "other-line", atMs: 6_000, forMs: 0 }, "skipped-record"],
+    [{ kind: "other-branch", atMs: 6_000, forMs: 0 }, "skipped-record"],
     [{ kind: "out-of-touch", atMs: 3_000, forMs: 12_000, of: "busy" }, "agent-lost"],
-    [{ kind: "usurped", atMs: 4_000, forMs: 4_000, of: "a2" }, "agent-fenced"],
+    [{ kind: "twin-after-restart", atMs: 4_000, forMs: 4_000, of: "a2" }, "agent-fenced"],
     [{ kind: "partition", atMs: 4_000, forMs: 6_000, nodes: ["c3", "a1", "k1"] }, "term-begun-by-another"],
     [{ kind: "full", atMs: 4_000, forMs: 4_000 }, "storage-full"],
     [{ kind: "blackout", atMs: 6_000, forMs: 500, of: "c1", ms: 49 * 3_600_000 }, "blackout"],
@@ -160,18 +160,18 @@ describe("a plan", () => {
   it("isolates a leader in some seeds, and in none without that fault", () => {
     const isMet = (without: readonly FaultKind[]) => (seed: number) =>
       planOf(aRequest({ seed, without, forMs: 120_000 })).schedule.some(
-        ({ kind, of }) => kind === "alone" && of === "leader",
+        ({ kind, of }) => kind === "isolated" && of === "leader",
       );
     const seeds = Array.from({ length: 20 }, (_, seed) => seed);
     expect(seeds.filter(isMet([])).length).toBeGreaterThan(4);
     expect(seeds.filter(isMet([])).length).toBeLessThan(16);
-    expect(seeds.filter(isMet(["alone"]))).toEqual([]);
+    expect(seeds.filter(isMet(["isolated"]))).toEqual([]);
   });
 
   it("clogs many links in sequence in some seeds, and frees them in a different order", () => {
     const isSwizzled = (seed: number) => {
       const clogs = planOf(aRequest({ seed, forMs: 120_000 })).schedule.filter(
-        ({ kind }) => kind === "swizzle",
+        ({ kind }) => kind === "staggered-clog",
       );
       const [first] = clogs;
       const together = clogs.filter((clog) => first !== undefined && clog.atMs < first.atMs + first.forMs);
