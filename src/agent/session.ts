@@ -166,7 +166,7 @@ export class AgentSession {
       clock,
       leaseTtlMs: () => this.#leaseTtlMs,
       held: () => {
-        this.#heedStandIn();
+        this.#handleStandIn();
         return this.#current.ledger.held();
       },
       onLosing: (attempts) => this.#abort(attempts, "lease"),
@@ -179,7 +179,7 @@ export class AgentSession {
       incarnation: () => (this.#isIn("online") ? this.#current.incarnation : undefined),
       hear: (term) => this.#hear(term),
       confirmedAt: () => {
-        this.#heedStandIn();
+        this.#handleStandIn();
         return this.#current.confirmedAt;
       },
       isRecent: (sentAt) => this.#isRecent(sentAt),
@@ -195,7 +195,7 @@ export class AgentSession {
       clock,
       leaseTtlMs: () => this.#leaseTtlMs,
       held: () => {
-        this.#heedStandIn();
+        this.#handleStandIn();
         return this.#slotLeases.all();
       },
       onLosing: (losing) => {
@@ -343,7 +343,7 @@ export class AgentSession {
       (push) => this.#onPush(push),
       { onForbidden: (violation) => this.#signal(signalOfRefusal(forbidden(violation))) },
     );
-    const unlisten = this.#deps.bundle?.listen((push) => this.#heed(push));
+    const unlisten = this.#deps.bundle?.listen((push) => this.#handle(push));
     return () => {
       pushes.unsubscribe();
       unlisten?.();
@@ -493,7 +493,7 @@ export class AgentSession {
       ...(listing.slots === undefined ? {} : { slots: listing.slots }),
     });
     const message = encode(heartbeat);
-    this.#heedStandIn();
+    this.#handleStandIn();
     this.#slated = listing;
     this.#slatedAt = this.#deps.clock.monotonicMs();
     this.#deps.standIn?.write(message, this.#term);
@@ -522,7 +522,7 @@ export class AgentSession {
   }
 
   /** Learns which leases the stand-in renewed while this thread was blocked. */
-  #heedStandIn(): void {
+  #handleStandIn(): void {
     const ageMs = this.#deps.standIn?.confirmedAgeMs();
     if (ageMs !== undefined) this.#confirm(this.#slated, this.#deps.clock.monotonicMs() - ageMs);
   }
@@ -547,15 +547,15 @@ export class AgentSession {
         { field: push.field, why: push.message },
         "a push does not parse; ignoring it",
       );
-    this.#heed(push.value);
+    this.#handle(push.value);
   }
 
-  #heed(push: AgentPush): void {
+  #handle(push: AgentPush): void {
     if (push.incarnation !== this.#current.incarnation) return;
     // Pushes of an old term are late. The exceptions come from a leader of a new swarm that does not know this
     // agent.
     if (push.term < this.#term && push.type !== "rejoin" && push.type !== "fenced") return;
-    this.#heedStandIn();
+    this.#handleStandIn();
     if (this.#hear(push.term)) this.#obeyLeader(push);
   }
 

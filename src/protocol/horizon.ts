@@ -22,9 +22,9 @@ export class Horizon {
   #known: JournalPoint = { term: 0, idx: 0 };
   #term = 0;
   /** Time for which all answers come from terms below the highest known term. */
-  readonly #doubt: GracePeriod;
+  readonly #lowerTerms: GracePeriod;
   /** A term was given up: announcements are not believed. */
-  #isWary = false;
+  #ignoresAnnouncements = false;
   /** The furthest points of earlier terms, until the starts of terms show whether the leader's log has them. */
   #unproven: readonly JournalPoint[] = [];
   /** Start of the term of the last answer, once a leader named it. */
@@ -34,7 +34,7 @@ export class Horizon {
   readonly #lossListeners = new Listeners<[LossError]>();
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
-    this.#doubt = new GracePeriod(clock, limits.termDoubtedMs);
+    this.#lowerTerms = new GracePeriod(clock, limits.termDoubtedMs);
   }
 
   /** The furthest known point. Read before a request, and passed with the answer. */
@@ -49,14 +49,14 @@ export class Horizon {
 
   /** Notes an announced term: the leader may have changed. Proves nothing about batches. */
   noteTerm(term: number): void {
-    if (!this.#isWary) this.#raise(term);
+    if (!this.#ignoresAnnouncements) this.#raise(term);
   }
 
   /** Notes a point from a leader. `knownWhenAsked` is absent for a message without a request: within a term, the order
    *  of messages and answers proves nothing. */
   note(heard: JournalPoint, knownWhenAsked?: JournalPoint): void {
     if (knownWhenAsked !== undefined) this.#weigh(heard);
-    else if (this.#isWary && heard.term > this.#term) return;
+    else if (this.#ignoresAnnouncements && heard.term > this.#term) return;
     const before = this.#known;
     const wasReset = knownWhenAsked !== undefined && isFurther(knownWhenAsked, before);
     const loss = wasReset ? undefined : (lossBetween(before, heard) ?? lossSince(knownWhenAsked, heard));
@@ -130,18 +130,18 @@ export class Horizon {
   /** Whether an answer confirms the highest known term or raises doubt. */
   #weigh(heard: JournalPoint): void {
     if (heard.term >= this.#term) {
-      if (heard.term > this.#term) this.#isWary = false;
-      this.#doubt.renew();
+      if (heard.term > this.#term) this.#ignoresAnnouncements = false;
+      this.#lowerTerms.renew();
       return;
     }
-    if (this.#doubt.isBelieved()) this.#giveUpFor(heard);
+    if (this.#lowerTerms.isBelieved()) this.#giveUpFor(heard);
   }
 
   #giveUpFor(heard: JournalPoint): void {
     this.#term = heard.term;
-    this.#isWary = true;
+    this.#ignoresAnnouncements = true;
     this.#forget();
-    this.#doubt.renew();
+    this.#lowerTerms.renew();
     const known = this.#known;
     if (known.term <= heard.term) return;
     this.#known = { term: heard.term, idx: heard.idx };

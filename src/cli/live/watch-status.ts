@@ -43,7 +43,7 @@ class LiveView {
   readonly #screen: Screen;
   readonly #quit = new AbortController();
   /** Aborts a pause between two answers. */
-  #hurry = new AbortController();
+  #refreshNow = new AbortController();
   #shown: LiveAnswer;
   #model: LiveModel;
   #frame: Frame | undefined;
@@ -71,8 +71,8 @@ class LiveView {
     const { signal, output } = this.#context;
     const ended = AbortSignal.any([signal, output.closed, this.#quit.signal]);
     while (!ended.aborted) {
-      await wait(this.#options.intervalMs, AbortSignal.any([ended, this.#hurry.signal]));
-      if (this.#hurry.signal.aborted) this.#hurry = new AbortController();
+      await wait(this.#options.intervalMs, AbortSignal.any([ended, this.#refreshNow.signal]));
+      if (this.#refreshNow.signal.aborted) this.#refreshNow = new AbortController();
       if (!ended.aborted && !this.#model.isPaused) await this.#refresh(ended);
     }
     if (this.#isInterrupted) throw new InterruptedError();
@@ -120,7 +120,7 @@ class LiveView {
       return;
     }
     this.#model = next;
-    if (next.showsAll !== showsAll) this.#hurry.abort();
+    if (next.showsAll !== showsAll) this.#refreshNow.abort();
     this.#draw();
   }
 
