@@ -137,7 +137,8 @@ export interface SwarmOperations {
 
   /** Keeps an agent, all agents of a type, or a resource from new work. At the end of the time one probe runs,
    *  and the rest when it is not refused. A second hold on the same target changes its time.
-   *  @throws InvalidValueError naming the field: an unknown agent or resource, a time that is over or beyond 7 days */
+   *  @throws WaggleError `WAGGLE_UNKNOWN_AGENT`
+   *  @throws InvalidValueError naming the field: an unknown resource, a time that is over or beyond 7 days */
   hold(target: HoldTargetOption, options: HoldOptions): Promise<Setting<Hold>>;
   /** Ends a hold at once, without a probe. `changed` is false when there was none. */
   unhold(target: HoldTargetOption, options?: AskOptions): Promise<Setting<null>>;

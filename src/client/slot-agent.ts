@@ -16,7 +16,7 @@ import { limits } from "../limits.ts";
 
 export interface SlotAgentDeps {
   readonly swarm: SwarmId;
-  /** Of the connection. */
+  /** The connection's project. */
   readonly project: string;
   readonly user: string | undefined;
   readonly aborts: Aborts;

@@ -438,7 +438,7 @@ export class SwarmClient implements Swarm {
   readonly #warningLog: WarningLog;
   readonly #scope: Scope;
   readonly #taskDefaults: TaskDefaults;
-  /** Of submissions without options. */
+  /** Terms of submissions without options. */
   readonly #usualTerms: SubmitTerms;
   #idsMade = 0;
   #closing: Promise<void> | undefined;

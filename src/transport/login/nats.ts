@@ -46,7 +46,7 @@ const FRAMED = /^[^\S\n]*-{3}[^\n]*-{3}\s*\n(.+)\r?\n\s*-{3}[^\n]*-{3}/gm;
 
 /** PKCS #8 before the 32 bytes of a private key of Ed25519 (RFC 8410, section 7). */
 const PKCS8_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
-/** Of a private and of a public key. The public key ends its SPKI form (RFC 8410, section 4). */
+/** Length of a private or public key. The public key ends its SPKI form (RFC 8410, section 4). */
 const KEY_BYTES = 32;
 
 function keyPairOf(seed: string): KeyPair {
