@@ -20,7 +20,7 @@ import { MemoryHub } from "../../src/transport/memory.ts";
 import { connectNats } from "../../src/transport/nats.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { blocksOf } from "../chaos/damage.ts";
-import { type Servers, startServers } from "../chaos/servers.ts";
+import { type Servers, startReadyServers } from "../chaos/servers.ts";
 import { flipBit } from "../support/flip-bit.ts";
 import {
   natsServersFor,
@@ -275,7 +275,7 @@ for (const { path, version } of replicatingServersFor("doctor on three servers")
       timeout: limits.journalOpenMs * 20,
       retry: 1,
     }, async () => {
-      servers = await startServers(path, 3);
+      servers = await startReadyServers(path);
       const [url = ""] = servers.urls;
       const connection = await connect({ servers: url });
       await until(
