@@ -94,7 +94,7 @@ export async function startServers(
 }
 
 /** Between the starts of a cluster's servers. Servers that connect to each other at the same moment close routes as
- *  duplicates, and every sixth cluster of 2.10.27 then found no "suitable peers". */
+ *  duplicates, and every fifth cluster of 2.10.27 then found no "suitable peers". */
 const STAGGER_MS = 400;
 
 /** Three servers that can place a stream. About one cluster of 2.10.27 in twelve never finds "suitable peers",
