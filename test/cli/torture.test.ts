@@ -414,7 +414,7 @@ describe("invalid usage", () => {
     [["--schedule", "missing.json"], "cannot use missing.json"],
     [["--without", "rain"], "there is no fault 'rain'"],
     [["--without", "all,crash"], "must be all alone, or names of faults"],
-    [["--for", "long"], "no duration"],
+    [["--for", "long"], "--for: must be a duration with a unit"],
     [["--for", "0s"], "a duration from 1 s to 1 h"],
     [["--for", "100h"], "a duration from 1 s to 1 h"],
     [["--minutes", "0"], "a number from 0.1 to 10080"],
