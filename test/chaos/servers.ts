@@ -164,7 +164,7 @@ export async function untilCurrent(
   }
 }
 
-function isCurrent({ current, offline }: Replica): boolean {
+export function isCurrent({ current, offline }: Replica): boolean {
   return current === true && offline !== true;
 }
 

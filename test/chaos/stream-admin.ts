@@ -6,6 +6,7 @@ import { segmentNumberIn, streamNameOf } from "../../src/journal/stream/settings
 import { encode } from "../../src/protocol/codec.ts";
 import { subjectsOf } from "../../src/protocol/subjects.ts";
 import type { Transport } from "../../src/transport/transport.ts";
+import { isCurrent, type Replica } from "./servers.ts";
 
 const ASK_MS = 2_000;
 
@@ -14,7 +15,7 @@ interface StreamAnswer {
   readonly streams?: readonly string[] | null;
   readonly cluster?: {
     readonly leader?: string;
-    readonly replicas?: readonly { readonly current?: boolean; readonly offline?: boolean }[];
+    readonly replicas?: readonly Replica[];
   };
 }
 
@@ -80,7 +81,5 @@ export class StreamAdmin {
 }
 
 function isUpToDate(cluster: StreamAnswer["cluster"]): boolean {
-  const isCurrent = ({ current, offline }: { current?: boolean; offline?: boolean }) =>
-    current === true && offline !== true;
   return (cluster?.leader ?? "") !== "" && (cluster?.replicas ?? []).every(isCurrent);
 }
