@@ -52,7 +52,7 @@ With several kinds a request names one as metadata.skill. The message is the pay
 single part with data or bytes. The same messageId is the same task, so a repeated request runs once.
 Tasks outlive this server: one that is started again answers for them.
 
-Needs the package @a2a-js/sdk (npm install @a2a-js/sdk). 
+Needs the package @a2a-js/sdk (npm install @a2a-js/sdk).
 
 Ctrl-C once: answers the open requests. Twice: ends at once.
 

@@ -267,7 +267,8 @@ function isBeside(kind: FaultKind): kind is BesideFault {
   return Object.hasOwn(besides, kind);
 }
 
-/** Names of random streams that differ from their kind's. A stream keeps its name, so that a seed keeps its faults. */
+/** The random stream of a fault kind, where stream and kind have different names. A renamed stream would draw other
+ *  faults for the same seed. */
 const streams: Partial<Record<FaultKind, string>> = {
   isolated: "alone",
   "agents-silent": "unheard",
