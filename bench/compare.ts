@@ -76,7 +76,7 @@ async function measureAll(flags: BenchFlags): Promise<Run> {
   const systems = new Systems({ ...context, checkout: root });
   const figures: Figure[] = [];
   const leftOut: { system: string; reason: string }[] = [];
-  const plan = planOf({ ...flags, systems: flags.only.length + flags.beside.length });
+  const plan = planOf({ ...flags, systems: [...flags.only, ...flags.beside] });
   const pace = new Pace({
     plan,
     calmMs: (flags.calmSeconds ?? CALM_SECONDS) * 1000,
@@ -179,7 +179,7 @@ async function measureMain(
         system: system.name,
         ...(maxPerSecond === undefined ? {} : { maxPerSecond }),
       });
-      return { system, order, ramp: rampOf(order, ms) };
+      return { system, order, ramp: rampOf(name, order, ms) };
     });
     await measureInTurn(name, turns, measuring);
   }

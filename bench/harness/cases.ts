@@ -27,8 +27,9 @@ export interface Windows {
   readonly openMs: number;
   /** At full load, before the first window. */
   readonly warmMs: number;
-  /** At the load of a window, right before the window. */
-  readonly rampMs: number;
+  /** At the load of a window, right before the window. Longest where a task costs least: after a pause, such a task
+   *  takes seconds until it costs what it costs in steady load. */
+  readonly rampMs: Readonly<Record<MainCase, number>>;
   readonly burstTasks: number;
 }
 
@@ -38,7 +39,7 @@ export const fullWindows: Windows = {
   c1Ms: 1_000,
   openMs: 2_500,
   warmMs: 8_000,
-  rampMs: 700,
+  rampMs: { c1024: 3_000, c64: 2_000, c1: 700, burst: 700, open: 700, open2k: 700 },
   burstTasks: 20_000,
 };
 
@@ -48,7 +49,7 @@ export const quickWindows: Windows = {
   c1Ms: 600,
   openMs: 1_500,
   warmMs: 3_000,
-  rampMs: 500,
+  rampMs: { c1024: 500, c64: 500, c1: 500, burst: 500, open: 500, open2k: 500 },
   burstTasks: 20_000,
 };
 
@@ -99,14 +100,15 @@ export function orderOf(
   }
 }
 
-/** The same load for a shorter time: runs before the window, so that the code of a system is compiled for it. */
-export function rampOf(order: Order | undefined, { rampMs }: Windows): Order | undefined {
+/** The load of an order for another time: runs before the window. A burst follows a steady load. */
+export function rampOf(name: MainCase, order: Order | undefined, { rampMs }: Windows): Order | undefined {
+  const ms = rampMs[name];
   switch (order?.op) {
     case "closed":
     case "open":
-      return { ...order, ms: rampMs };
+      return { ...order, ms };
     case "burst":
-      return { op: "closed", concurrency: 1024, ms: rampMs };
+      return { op: "closed", concurrency: 1024, ms };
     default:
       return undefined;
   }
@@ -123,7 +125,7 @@ export function planOf({
   quick,
 }: {
   readonly cases: readonly CaseName[];
-  readonly systems: number;
+  readonly systems: readonly string[];
   readonly rounds: number;
   readonly quick: boolean;
 }): readonly { readonly name: string; readonly seconds: number }[] {
@@ -136,8 +138,10 @@ export function planOf({
     open: ms.openMs / 1000,
     open2k: ms.openMs / 1000,
   };
-  const ofMain = (name: MainCase) =>
-    systems * rounds * (windowSeconds[name] + ms.rampMs / 1000 + BETWEEN_SECONDS);
+  const ofMain = (name: MainCase) => {
+    const measured = systems.filter((system) => orderOf(name, { ms, system, maxPerSecond: 1 }) !== undefined);
+    return measured.length * rounds * (ms.rampMs[name] / 1000 + windowSeconds[name] + BETWEEN_SECONDS);
+  };
   const ofGrowth = (name: GrowthCase) => {
     const { forms, seconds, preparing } = growthPlans[name];
     return (
@@ -148,7 +152,7 @@ export function planOf({
   };
   const main = mainCasesFor(cases);
   const growth = growthCases.filter((name) => cases.includes(name));
-  const first = [systems * START_SECONDS, systems * (ms.warmMs / 1000 + BETWEEN_SECONDS)];
+  const first = [START_SECONDS, ms.warmMs / 1000 + BETWEEN_SECONDS].map((each) => systems.length * each);
   return [
     ...(main.length === 0 ? [] : firstSteps.map((name, at) => ({ name, seconds: first[at] ?? 0 }))),
     ...main.map((name) => ({ name, seconds: ofMain(name) })),
