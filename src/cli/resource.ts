@@ -1,6 +1,6 @@
 // `waggle resource set|remove|list|show`: slots, waiting requests and α of a shared resource.
 
-import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, Option } from "commander";
 import { whyOnHold } from "../audit/describe.ts";
 import type { ResourcePatch } from "../core/settings-patch.ts";
 import { formatCount } from "../count-text.ts";
@@ -11,7 +11,7 @@ import type { PolicySettings } from "../protocol/settings-schemas.ts";
 import { nearMisses } from "../state/near-miss.ts";
 import type { ExitCode } from "./exit-code.ts";
 import type { Output } from "./output.ts";
-import { requireSome } from "./setting-flags.ts";
+import { orWord, requireSome } from "./setting-flags.ts";
 import {
   listCommand,
   type Removal,
@@ -128,7 +128,7 @@ function setCommand(program: Program): Command {
       "--alpha <n>",
       "α of this resource: 0 serves the agent that waits longest, 1 the agent with the most work. policy: use α and " +
         "auto-tune of the policy (default)",
-      alphaFlag,
+      orWord("policy", numberBetween(0, 1)),
     )
     .addOption(
       new Option(
@@ -157,19 +157,6 @@ type ResourceFlags = Omit<ResourcePatch, "alpha"> & { readonly alpha?: number | 
 
 function patchOf({ slots, maxWaiters, alpha, optimizeFor, autoTune }: ResourceFlags): ResourcePatch {
   return { slots, maxWaiters, alpha: alpha === "policy" ? null : alpha, optimizeFor, autoTune };
-}
-
-const alphaNumber = numberBetween(0, 1);
-
-function alphaFlag(text: string): number | "policy" {
-  if (text === "policy") return text;
-  try {
-    return alphaNumber(text);
-  } catch (error) {
-    if (error instanceof InvalidArgumentError)
-      error.message = error.message.replace(/^must be /, "must be policy, or ");
-    throw error;
-  }
 }
 
 /** `0.4, adjusted automatically (own)`. Without the policy, its α is not shown. */

@@ -20,13 +20,21 @@ export type OrNone<Value> = Value | "none";
 
 /** A parser that also accepts `none`. */
 export function orNone<Value>(parse: (text: string) => Value): (text: string) => OrNone<Value> {
+  return orWord("none", parse);
+}
+
+/** A parser that also accepts a word. */
+export function orWord<Word extends string, Value>(
+  word: Word,
+  parse: (text: string) => Value,
+): (text: string) => Value | Word {
   return (text) => {
-    if (text === "none") return text;
+    if (text === word) return word;
     try {
       return parse(text);
     } catch (error) {
       if (error instanceof InvalidArgumentError)
-        error.message = error.message.replace(/^must be /, "must be none, or ");
+        error.message = error.message.replace(/^must be /, `must be ${word}, or `);
       throw error;
     }
   };

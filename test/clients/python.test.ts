@@ -405,6 +405,19 @@ describe.runIf(hasProgram("python3", "the client for Python"))("the client for P
     ]);
   });
 
+  it("is written in the syntax of the oldest Python that it declares", async () => {
+    const printed = await python(`
+      import ast, pathlib, re
+      import waggledance
+      folder = pathlib.Path(waggledance.__file__).parent
+      declared = re.search(r'requires-python = ">=3\\.(\\d+)"', (folder.parent / "pyproject.toml").read_text())
+      files = sorted(folder.glob("*.py"))
+      for file in files: ast.parse(file.read_text(), feature_version=(3, int(declared[1])))
+      say([file.name for file in files if file.name in ("agent.py", "client.py")])
+    `);
+    expect(printed).toEqual([[["agent.py", "client.py"]]]);
+  });
+
   it("holds slots in turn, and gives up a wait", async () => {
     const printed = await python(`
       import waggledance as w
