@@ -391,6 +391,8 @@ export const limits = {
   /** Pause before a question is repeated; doubles up to the second. */
   askBackoffMs: 25,
   askBackoffMsMax: 1_000,
+  /** A query without an answer for a shorter time proves no coordinator, once the server said that none listens. */
+  silenceMsMin: 1_000,
   /** Enough to fill the wire while answers are on their way; more only makes messages smaller. */
   submitMessagesInFlightMax: 4,
   /** Interval of passes over all waiting submits, to end those without time left. */

@@ -125,13 +125,17 @@ export class Asker {
     const bytes = encode(question.message);
     const giveUpAtMs = clock.monotonicMs() + wholeMs;
     let doubt: Doubt | undefined;
+    let foundNone = false;
 
     const attempt = async () => {
       const changes = this.#changes;
       const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
       const answer = await this.once(question, bytes, { timeoutMs, signal });
       if (answer.kind === "answered") return answer.value;
-      if (answer.kind === "unknown") doubt = answer;
+      if (answer.kind === "no-leader") foundNone = true;
+      // The last attempt may end before even the server can answer.
+      const isTooShort = question.kind === "query" && foundNone && timeoutMs < limits.silenceMsMin;
+      if (answer.kind === "unknown" && !isTooShort) doubt = answer;
       const refusal = answer.kind === "refused" ? backpressureOf(answer.refusal) : undefined;
       const otherwise = () => {
         const mayBeDone = question.kind === "command" && doubt !== undefined; // by an attempt before the refusal

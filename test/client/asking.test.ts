@@ -128,6 +128,20 @@ describe("a query", () => {
     }
   });
 
+  it.each([
+    ["no leader, if the server said so before and the last attempt was short", 1_500, 1_000, NoLeaderError],
+    ["no answer, if a coordinator was silent for longer", 3_500, 1_000, UnreachableError],
+  ] as const)("without an answer names %s", async (_, timeoutMs, silentAtMs, type) => {
+    const { swarm, leader, clock } = await aClient();
+    const status = watch(swarm.status({ timeoutMs }));
+    await clock.advance(silentAtMs);
+    leader.script = () => "silence";
+    leader.start();
+    await clock.advance(longestMs);
+    expect(leader.asked.length, "the silence met an attempt").toBeGreaterThan(0);
+    expect(status.error).toBeInstanceOf(type);
+  });
+
   it("aborted rejects with the reason", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
