@@ -391,7 +391,7 @@ export const limits = {
   /** Pause before a question is repeated; doubles up to the second. */
   askBackoffMs: 25,
   askBackoffMsMax: 1_000,
-  /** A query without an answer for a shorter time proves no coordinator, once the server said that none listens. */
+  /** Time without an answer that proves a silent coordinator, if the server said before that no coordinator listens. */
   silenceMsMin: 1_000,
   /** Enough to fill the wire while answers are on their way; more only makes messages smaller. */
   submitMessagesInFlightMax: 4,

@@ -27,8 +27,8 @@ export interface Windows {
   readonly openMs: number;
   /** At full load, before the first window. */
   readonly warmMs: number;
-  /** At the load of a window, right before the window. Longest where a task costs least: after a pause, such a task
-   *  takes seconds until it costs what it costs in steady load. */
+  /** The load of the window runs for this time before the window. After a pause, the first seconds of load take more
+   *  CPU time per task than steady load. With many tasks in flight the difference is largest, and the time longest. */
   readonly rampMs: Readonly<Record<MainCase, number>>;
   readonly burstTasks: number;
 }
@@ -100,7 +100,7 @@ export function orderOf(
   }
 }
 
-/** The load of an order for another time: runs before the window. A burst follows a steady load. */
+/** The load before a window: the load of the window itself, or 1,024 tasks in flight before a burst. */
 export function rampOf(name: MainCase, order: Order | undefined, { rampMs }: Windows): Order | undefined {
   const ms = rampMs[name];
   switch (order?.op) {

@@ -35,8 +35,14 @@ export type Answer<Value> =
   | { readonly kind: "refused"; readonly refusal: CodedError }
   /** No leader received the request: nothing was done. */
   | { readonly kind: "no-leader" }
-  /** The request may have taken effect, or may still. `isUnreadable`: an answer came that cannot be read. */
-  | { readonly kind: "unknown"; readonly why: string; readonly isUnreadable?: true };
+  /** The request may have taken effect, or may still. `isUnreadable`: an answer came that cannot be read.
+   *  `isSilence`: the whole time passed without an answer. */
+  | {
+      readonly kind: "unknown";
+      readonly why: string;
+      readonly isUnreadable?: true;
+      readonly isSilence?: true;
+    };
 
 type Doubt = Answer<never> & { readonly kind: "unknown" };
 
@@ -125,17 +131,17 @@ export class Asker {
     const bytes = encode(question.message);
     const giveUpAtMs = clock.monotonicMs() + wholeMs;
     let doubt: Doubt | undefined;
-    let foundNone = false;
+    let wasWithoutLeader = false;
 
     const attempt = async () => {
       const changes = this.#changes;
       const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
       const answer = await this.once(question, bytes, { timeoutMs, signal });
       if (answer.kind === "answered") return answer.value;
-      if (answer.kind === "no-leader") foundNone = true;
+      if (answer.kind === "no-leader") wasWithoutLeader = true;
       // The last attempt may end before even the server can answer.
-      const isTooShort = question.kind === "query" && foundNone && timeoutMs < limits.silenceMsMin;
-      if (answer.kind === "unknown" && !isTooShort) doubt = answer;
+      const isTooShort = question.kind === "query" && wasWithoutLeader && timeoutMs < limits.silenceMsMin;
+      if (answer.kind === "unknown" && !(isTooShort && answer.isSilence === true)) doubt = answer;
       const refusal = answer.kind === "refused" ? backpressureOf(answer.refusal) : undefined;
       const otherwise = () => {
         const mayBeDone = question.kind === "command" && doubt !== undefined; // by an attempt before the refusal
@@ -181,10 +187,9 @@ export class Asker {
       case "no-responders":
         return { kind: "no-leader" };
       case "timeout":
-        return {
-          kind: "unknown",
-          why: this.#changes > changes ? "another coordinator began to lead" : "no answer came in time",
-        };
+        return this.#changes > changes
+          ? { kind: "unknown", why: "another coordinator began to lead" }
+          : { kind: "unknown", why: "no answer came in time", isSilence: true };
       case "disconnected":
         return { kind: "unknown", why: "the connection to the server was lost" };
       case "forbidden":

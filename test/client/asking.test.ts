@@ -142,6 +142,17 @@ describe("a query", () => {
     expect(status.error).toBeInstanceOf(type);
   });
 
+  it("whose answer cannot be read says so, however short the attempt was", async () => {
+    const { swarm, leader, clock } = await aClient();
+    const status = watch(swarm.status({ timeoutMs: 1_500 }));
+    await clock.advance(1_000);
+    leader.script = () => ({ nonsense: true });
+    leader.start();
+    await clock.advance(longestMs);
+    expect(leader.asked.length).toBeGreaterThan(0);
+    expect(status.error).toBeInstanceOf(UnreadableAnswerError);
+  });
+
   it("aborted rejects with the reason", async () => {
     const { swarm, leader } = await aClient();
     leader.start();
