@@ -284,7 +284,7 @@ export const limits = {
   stderrTailBytes: 4 * 1024,
   /** Last part of an attempt's log that its agent keeps: some hundred lines. */
   attemptLogBytes: 16 * 1024,
-  /** Ended attempts whose logs an agent keeps, empty logs included: enough for recent failures. */
+  /** Ended attempts whose logs an agent keeps, and as many that wrote nothing: enough for recent failures. */
   endedLogsMax: 1_000,
   /** …and their total size: 256 attempts with full logs. */
   endedLogsBytesMax: 4 * 1024 ** 2,

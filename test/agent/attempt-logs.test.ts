@@ -72,6 +72,42 @@ describe("the logs that an agent keeps", () => {
   });
 });
 
+describe("attempts that wrote nothing", () => {
+  const silent = (attempt: number) => ({ attempt, text: "", droppedBytes: 0 });
+
+  it("are known while they run, and among the last that ended", () => {
+    const store = new LogStore();
+    store.begin("a1", of);
+    expect(store.read({ project: "p", task: "t" }, all)).toEqual([silent(1)]);
+    expect(store.end("a1")).toBe(false);
+    store.begin("a2", { ...of, attempt: 2 });
+    store.append("a2", "x");
+    expect(store.end("a2")).toBe(true);
+    expect(store.read({ project: "p", task: "t" }, all)).toEqual([{ ...silent(2), text: "x" }, silent(1)]);
+    expect(store.read(of, all)).toEqual([silent(1)]);
+    for (const other of [
+      { project: "pt", task: "" },
+      { project: "", task: "pt" },
+      { project: "p", task: "T" },
+      { project: "q", task: "t" },
+    ])
+      expect(store.read(other, all)).toEqual([]);
+  });
+
+  it("push out older ones of their sort, and no log", () => {
+    const store = new LogStore();
+    store.begin("written", { ...of, task: "written" });
+    store.append("written", "x");
+    store.end("written");
+    for (let nth = 0; nth <= limits.endedLogsMax; nth += 1) {
+      store.begin(`a${nth}`, { ...of, task: `t${nth}` });
+      store.end(`a${nth}`);
+    }
+    const attemptsOf = (task: string) => store.read({ project: "p", task }, all).length;
+    expect(["t0", "t1", `t${limits.endedLogsMax}`, "written"].map(attemptsOf)).toEqual([0, 1, 1, 1]);
+  });
+});
+
 describe("what a handler writes", () => {
   it("is passed on at once, and in few messages where it is a flood", async () => {
     const clock = new ManualClock();
