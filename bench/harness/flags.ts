@@ -42,8 +42,8 @@ ports of their own. A system whose server is not installed is left out.
                        foreign load are marked and do not count
   --json               print the run as one JSON object instead of tables
   --out <file>         also write the run to this file
-  --report             also write docs/results/performance.json, the charts, and the measured part of
-                       docs/performance.md
+  --report             also write the measured part of docs/performance.md, its charts, and the run in
+                       docs/results; cases of growth alone write the part on growth
   --from <file>        do not measure: read a run that --out wrote
   -h, --help           print help
 

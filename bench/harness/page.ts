@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Budgets, budgetConditions, budgetTable } from "./budget.ts";
+import { growthCases } from "./cases.ts";
 import { type Bar, barChart } from "./charts.ts";
 import { Figures, type Run, roles } from "./record.ts";
 import type { Spread } from "./statistics.ts";
@@ -12,22 +13,23 @@ import { asMarkdown, conditionsOf, numberText, spreadText, tablesOf } from "./ta
 /** Marked parts of the page, each with the command that writes the part. */
 const marks = {
   measured: "npm run bench -- --report",
+  growth: "npm run bench -- --cases growth --report",
   budget: "npm run bench:profile -- --report",
 } as const;
 const pagePath = "docs/performance.md";
 const budgetPath = "docs/results/budget.json";
 
-/** @param root of the repository. @returns the written paths, from the root */
+/** A run of cases of growth alone has a part of the page, and a file, of its own.
+ *  @param root of the repository. @returns the written paths, from the root */
 export function writeReport(run: Run, root: string): readonly string[] {
   const charts = chartsOf(run);
-  const page = withPart(
-    readFileSync(join(root, pagePath), "utf8"),
-    "measured",
-    measuredPart(run, [...charts.keys()]),
-  );
+  const [name, part] = isOfGrowth(run)
+    ? (["growth", growthPart(run)] as const)
+    : (["measured", measuredPart(run, [...charts.keys()])] as const);
+  const file = name === "growth" ? "performance-growth" : "performance";
   return writeAll(root, [
-    [pagePath, page],
-    ["docs/results/performance.json", `${JSON.stringify(run, undefined, 1)}\n`],
+    [pagePath, withPart(readFileSync(join(root, pagePath), "utf8"), name, part)],
+    [`docs/results/${file}.json`, `${JSON.stringify(run, undefined, 1)}\n`],
     ...[...charts].map(([name, svg]) => [`docs/results/${name}.svg`, svg] as const),
   ]);
 }
@@ -129,17 +131,32 @@ export function chartsOf(run: Run): ReadonlyMap<string, string> {
   );
 }
 
+export function isOfGrowth(run: Run): boolean {
+  return new Figures(run).cases().every((name) => growthCases.some((each) => each === name));
+}
+
+function growthPart(run: Run): string {
+  return ["### Conditions of growth", ...conditionsIn(run), ...tablesIn(run)].join("\n\n");
+}
+
 function measuredPart(run: Run, charts: readonly string[]): string {
-  const leftOut = run.leftOut.map(({ system, reason }) => `- ${titleOf(system)} was left out: ${reason}`);
   return [
     "### Conditions",
-    conditionsOf(run),
-    ...(leftOut.length > 0 ? [leftOut.join("\n")] : []),
+    ...conditionsIn(run),
     ...charts.map((name) => `![${name}](results/${name}.svg)`),
     "### Losses",
     lossesOf(run),
-    ...tablesOf(run).flatMap((table) => [`### ${headingOf(table.title)}`, asMarkdown(table)]),
+    ...tablesIn(run),
   ].join("\n\n");
+}
+
+function conditionsIn(run: Run): readonly string[] {
+  const leftOut = run.leftOut.map(({ system, reason }) => `- ${titleOf(system)} was left out: ${reason}`);
+  return [conditionsOf(run), ...(leftOut.length > 0 ? [leftOut.join("\n")] : [])];
+}
+
+function tablesIn(run: Run): readonly string[] {
+  return tablesOf(run).flatMap((table) => [`### ${headingOf(table.title)}`, asMarkdown(table)]);
 }
 
 /** The systems that did more tasks per second than Waggle in the same rounds. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { barChart } from "../../bench/harness/charts.ts";
-import { chartsOf, lossesOf, withPart } from "../../bench/harness/page.ts";
+import { chartsOf, isOfGrowth, lossesOf, withPart } from "../../bench/harness/page.ts";
 import { Figures } from "../../bench/harness/record.ts";
 import { isMet, latencyOverPath, requirementsOf } from "../../bench/harness/required.ts";
 import { asMarkdown, asText, conditionsOf, tablesOf } from "../../bench/harness/tables.ts";
@@ -163,6 +163,13 @@ describe("the page", () => {
     expect(written).not.toContain("old");
     expect(written).toMatch(/^before\n.*after\n$/s);
     expect(withPart(written, "measured", "new")).toBe(written);
+  });
+
+  it("has a part of its own for cases of growth alone", () => {
+    const ofCases = (...cases: readonly string[]) =>
+      isOfGrowth(aRun({ figures: cases.map((name) => aFigure({ case: name, system: "waggle", round: 1 })) }));
+    expect(ofCases("agents", "idle")).toBe(true);
+    expect(ofCases("agents", "c1024")).toBe(false);
   });
 
   it("without marks is refused", () => {
