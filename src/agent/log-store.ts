@@ -4,6 +4,7 @@
 import { Buffer } from "node:buffer";
 import { limits } from "../limits.ts";
 import type { AttemptText } from "../protocol/log-schemas.ts";
+import { hashOfPair } from "../state/hash-index.ts";
 import type { AttemptKey } from "./link.ts";
 
 /** The attempt that wrote the text. */
@@ -31,22 +32,18 @@ interface Kept {
 const nothing = Buffer.alloc(0);
 
 export class LogStore {
-  readonly #running = new Map<AttemptKey, LoggedAttempt>();
-  /** Of running attempts that wrote something. */
-  readonly #written = new Map<AttemptKey, Kept>();
+  readonly #running = new Map<AttemptKey, Kept>();
   readonly #ended = new EndedLogs();
   readonly #silent = new SilentAttempts();
 
   begin(key: AttemptKey, of: LoggedAttempt): void {
-    this.#running.set(key, of);
+    this.#running.set(key, silence(of));
   }
 
   /** @param droppedBytes written before the text and left out */
   append(key: AttemptKey, text: string, droppedBytes = 0): void {
-    const of = this.#running.get(key);
-    if (of === undefined) return; // has ended
-    const kept = this.#written.get(key) ?? { of, tail: nothing, droppedBytes: 0 };
-    this.#written.set(key, kept);
+    const kept = this.#running.get(key);
+    if (kept === undefined) return; // has ended
     if (droppedBytes > 0) {
       kept.droppedBytes += kept.tail.length + droppedBytes;
       kept.tail = nothing;
@@ -57,40 +54,33 @@ export class LogStore {
 
   /** The attempt, until it has ended. */
   attempt(key: AttemptKey): LoggedAttempt | undefined {
-    return this.#running.get(key);
+    return this.#running.get(key)?.of;
   }
 
   /** The attempt has ended and writes nothing more. @returns true if it wrote anything */
   end(key: AttemptKey): boolean {
-    const of = this.#running.get(key);
-    if (of === undefined) return false;
+    const kept = this.#running.get(key);
+    if (kept === undefined) return false;
     this.#running.delete(key);
-    const kept = this.#written.get(key);
-    if (kept === undefined) {
-      this.#silent.add(of);
-      return false;
-    }
-    this.#written.delete(key);
+    const hasWritten = kept.tail !== nothing;
     cut(kept);
-    this.#ended.add(kept);
-    return true;
+    if (hasWritten) this.#ended.add(kept);
+    else this.#silent.add(kept.of);
+    return hasWritten;
   }
 
   /** Texts of a task's attempts, newest first, as many as fit. @param bytesMax size of the whole answer, as
    *  JSON */
   read({ project, task, attempt }: LogQuestion, bytesMax: number): AttemptText[] {
-    const isAsked = (of: LoggedAttempt) =>
+    const isAsked = ({ of }: Kept) =>
       of.task === task && of.project === project && (attempt === undefined || of.attempt === attempt);
-    const found: Kept[] = [
-      ...this.#silent.of({ project, task }),
-      ...this.#ended.all(),
-      ...[...this.#running].map(([key, of]) => this.#written.get(key) ?? silence(of)),
-    ].filter(({ of }) => isAsked(of));
+    const kept = [...this.#silent.of({ project, task }), ...this.#ended.all(), ...this.#running.values()];
+    const found = kept.filter(isAsked).sort((a, b) => b.of.attempt - a.of.attempt);
     const texts: AttemptText[] = [];
     let bytes = 0;
-    for (const kept of found.sort((a, b) => b.of.attempt - a.of.attempt)) {
-      cut(kept);
-      const { of, tail, droppedBytes } = kept;
+    for (const each of found) {
+      cut(each);
+      const { of, tail, droppedBytes } = each;
       const text = { attempt: of.attempt, text: tail.toString(), droppedBytes };
       bytes += Buffer.byteLength(JSON.stringify(text));
       if (bytes > bytesMax) break;
@@ -104,36 +94,26 @@ function silence(of: LoggedAttempt): Kept {
   return { of, tail: nothing, droppedBytes: 0 };
 }
 
-/** Ended attempts that wrote nothing: most attempts of a busy agent. As numbers, because names of a thousand attempts
- *  per agent cost more than running the attempts. Two tasks of one hash are confused once in 2³² pairs: then an attempt
- *  whose log is no longer kept counts as silent. */
+/** Ended attempts that wrote nothing: most attempts of a busy agent. They are kept as numbers: as objects, a thousand
+ *  attempts of each of 250 agents took 120 MiB. If another task has the same hash, an attempt whose log is no longer
+ *  kept may count as silent. */
 class SilentAttempts {
   readonly #hashes = new Uint32Array(limits.endedLogsMax);
-  /** 0: an unused place. */
   readonly #attempts = new Uint32Array(limits.endedLogsMax);
   #next = 0;
 
   add({ project, task, attempt }: LoggedAttempt): void {
-    this.#hashes[this.#next] = hashOf(project, task);
+    this.#hashes[this.#next] = hashOfPair(project, task);
     this.#attempts[this.#next] = attempt;
     this.#next = (this.#next + 1) % limits.endedLogsMax;
   }
 
   /** The attempts of a task. */
   *of({ project, task }: Pick<LoggedAttempt, "project" | "task">): Generator<Kept> {
-    const hash = hashOf(project, task);
+    const hash = hashOfPair(project, task); // never 0, as an unused place is
     for (const [at, attempt] of this.#attempts.entries())
-      if (attempt !== 0 && this.#hashes[at] === hash) yield silence({ project, task, attempt });
+      if (this.#hashes[at] === hash) yield silence({ project, task, attempt });
   }
-}
-
-/** FNV-1a over both names. */
-function hashOf(project: string, task: string): number {
-  let hash = 0x811c9dc5;
-  for (const name of [project, task])
-    for (let at = 0; at <= name.length; at += 1)
-      hash = Math.imul(hash ^ (at === name.length ? 0xffff : name.charCodeAt(at)), 0x01000193);
-  return hash >>> 0;
 }
 
 /** A ring buffer: the oldest logs make room for the newest, in constant time. */
