@@ -132,7 +132,8 @@ export function chartsOf(run: Run): ReadonlyMap<string, string> {
 }
 
 export function isOfGrowth(run: Run): boolean {
-  return new Figures(run).cases().every((name) => growthCases.some((each) => each === name));
+  const cases = new Figures(run).cases();
+  return cases.length > 0 && cases.every((name) => growthCases.some((each) => each === name));
 }
 
 function growthPart(run: Run): string {

@@ -170,6 +170,7 @@ describe("the page", () => {
       isOfGrowth(aRun({ figures: cases.map((name) => aFigure({ case: name, system: "waggle", round: 1 })) }));
     expect(ofCases("agents", "idle")).toBe(true);
     expect(ofCases("agents", "c1024")).toBe(false);
+    expect(ofCases(), "all systems were left out").toBe(false);
   });
 
   it("without marks is refused", () => {
