@@ -189,8 +189,9 @@ export class AttemptLedger {
     if (number <= this.#seen || this.#ahead.has(number)) return false;
     // A leader never exceeds the agent's capacity; assignments further ahead are sent again.
     if (number > this.#seen + limits.assignmentsAheadMax) return false;
-    this.#ahead.add(number);
-    while (this.#ahead.delete(this.#seen + 1)) this.#seen += 1;
+    if (number === this.#seen + 1) this.#seen = number;
+    else this.#ahead.add(number);
+    while (this.#ahead.size > 0 && this.#ahead.delete(this.#seen + 1)) this.#seen += 1;
     return true;
   }
 

@@ -11,11 +11,11 @@ import type { Clock, Random } from "../clock.ts";
 import { schedulerOn } from "../clock-scheduler.ts";
 import { limits } from "../limits.ts";
 import { Listeners } from "../listeners.ts";
-import { parseJson } from "../protocol/codec.ts";
+import { encodeText, parseJson } from "../protocol/codec.ts";
 import { isRecord } from "../protocol/quick-checks.ts";
 import type { AgentPush } from "../protocol/schemas.ts";
 import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
-import type { Forbidden, RequestOptions, RequestOutcome, Transport } from "../transport/transport.ts";
+import type { Forbidden, RequestOutcome, Transport } from "../transport/transport.ts";
 import { readPush } from "./quick-checks.ts";
 
 export interface BundlerDeps {
@@ -29,6 +29,13 @@ export type AssignPush = Extract<AgentPush, { readonly type: "assign" }>;
 /** `part`: the agent's part of the answer; undefined without a readable one. */
 export type PartOutcome = RequestOutcome | Forbidden | { readonly kind: "part"; readonly value: unknown };
 
+/** Takes the outcome of a request, once. Must not throw. */
+export interface OutcomeTaker {
+  settle(outcome: PartOutcome): void;
+  /** As a request that throws. */
+  fail(error: unknown): void;
+}
+
 export interface BundledAgent {
   readonly subjects: Subjects;
   readonly group: string;
@@ -41,8 +48,10 @@ export interface BundleMember {
   listen(onAssign: (push: AssignPush) => void): () => void;
   /** Whether messages of the verb are bundled now. */
   carries(verb: AgentVerb): verb is BundledVerb;
-  /** As `Transport.request` with the agent's own message. @param message a JSON object with at least one field */
-  request(verb: BundledVerb, message: Uint8Array, ending: RequestOptions["ending"]): Promise<PartOutcome>;
+  /** As `Transport.request` with the agent's own message, without a promise.
+   *  @param message JSON of an object with at least one field
+   *  @returns a function that ends the wait: the outcome is a time-out */
+  request(verb: BundledVerb, message: string, taker: OutcomeTaker): () => void;
   /** Emits once per period, for several agents of the connection at the same time. */
   turns(periodMs: number): Observable<unknown>;
 }
@@ -71,7 +80,11 @@ export class Bundler {
     return {
       listen: (onAssign) => bundle.listen(agent.id, onAssign),
       carries: (verb): verb is BundledVerb => bundle.carries(verb),
-      request: (verb, message, ending) => bundle.request(verb, { agent: agent.id, message, ending }),
+      request: (verb, message, taker) => {
+        const part = new Part(agent.id, message, taker);
+        bundle.add(verb, part);
+        return () => part.settle({ kind: "timeout" });
+      },
       turns: (periodMs) =>
         this.#ticks(periodMs / limits.heartbeatGroups).pipe(
           map((tick) => tick % limits.heartbeatGroups),
@@ -135,8 +148,8 @@ class GroupBundle {
     return (verb === "heartbeat" || verb === "result") && this.#listeners > 1 && !this.#isForbidden;
   }
 
-  request(verb: BundledVerb, part: Pick<Part, "agent" | "message" | "ending">): Promise<PartOutcome> {
-    return this.#channels[verb].request(part);
+  add(verb: BundledVerb, part: Part): void {
+    this.#channels[verb].add(part);
   }
 
   #subscribe(): () => void {
@@ -174,7 +187,7 @@ class GroupBundle {
     if (first === undefined) return;
     const own = parts.length === 1 && first.bytes > transport.maxPayloadBytes;
     const speaker = own ? first.agent : this.#connection;
-    const message = own ? first.message : joined(parts);
+    const message = encodeText(own ? first.message : joined(parts));
     const ending = new Listeners();
     let open = parts.length;
     for (const part of parts)
@@ -212,10 +225,12 @@ function settleParts(parts: readonly Part[], answer: unknown): void {
   if (!Array.isArray(others) && first["ok"] === false)
     return settleAll(parts, { kind: "part", value: first });
   const { term, idx } = first;
-  const head = idx === undefined ? { term } : { term, idx };
   for (const [at, part] of parts.entries()) {
-    const other: unknown = Array.isArray(others) ? others[at - 1] : undefined;
-    const value = at === 0 ? first : isRecord(other) ? { ...head, ...other } : undefined;
+    const value: unknown = at === 0 ? first : Array.isArray(others) ? others[at - 1] : undefined;
+    if (at > 0 && isRecord(value)) {
+      value["term"] ??= term;
+      if (idx !== undefined) value["idx"] ??= idx;
+    }
     part.settle({ kind: "part", value });
   }
 }
@@ -225,53 +240,38 @@ function settleAll(parts: readonly Part[], outcome: PartOutcome): void {
 }
 
 const OPEN = '{"agent":"';
-const OTHERS = Buffer.from(',"others":[');
-const COMMA = Buffer.from(",");
-const END = Buffer.from("]}");
+const OTHERS = ',"others":[';
+const END = "]}";
 
 /** JSON of a bundle: the first agent's message, and in its field `others` the messages of the remaining agents. */
-function joined(parts: readonly Part[]): Uint8Array {
-  const pieces: Uint8Array[] = [];
-  for (const [at, { agent, message }] of parts.entries()) {
-    if (at === 1) pieces.push(OTHERS);
-    if (at > 1) pieces.push(COMMA);
-    pieces.push(Buffer.from(`${OPEN}${agent}",`));
-    const isOpen = at === 0 && parts.length > 1;
-    pieces.push(message.subarray(1, isOpen ? -1 : undefined));
-  }
-  if (parts.length > 1) pieces.push(END);
-  return Buffer.concat(pieces);
+function joined([first, ...others]: readonly Part[]): string {
+  if (first === undefined) return "";
+  if (others.length === 0) return named(first);
+  return `${named(first).slice(0, -1)}${OTHERS}${others.map(named).join(",")}${END}`;
+}
+
+function named({ agent, message }: Part): string {
+  return `${OPEN}${agent}",${message.slice(1)}`;
 }
 
 /** An agent's message on its way. */
 class Part {
   readonly agent: string;
-  readonly message: Uint8Array;
-  readonly ending: RequestOptions["ending"];
-  readonly outcome: Promise<PartOutcome>;
-  readonly #forget: (() => void) | undefined;
-  #resolve: ((outcome: PartOutcome) => void) | undefined;
-  #reject: ((error: unknown) => void) | undefined;
+  readonly message: string;
+  /** At most, within a message of several. */
+  readonly bytes: number;
+  #taker: OutcomeTaker | undefined;
   #onEnded: () => void = () => undefined;
 
-  constructor({ agent, message, ending }: Pick<Part, "agent" | "message" | "ending">) {
+  constructor(agent: string, message: string, taker: OutcomeTaker) {
     this.agent = agent;
     this.message = message;
-    this.ending = ending;
-    this.outcome = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    this.#forget = ending?.add(() => this.settle({ kind: "timeout" }));
-  }
-
-  /** At most, within a message of several. */
-  get bytes(): number {
-    return this.message.length + OPEN.length + this.agent.length + OTHERS.length + END.length;
+    this.bytes = Buffer.byteLength(message) + OPEN.length + agent.length + OTHERS.length + END.length;
+    this.#taker = taker;
   }
 
   get isSettled(): boolean {
-    return this.#resolve === undefined;
+    return this.#taker === undefined;
   }
 
   onEnded(run: () => void): void {
@@ -279,20 +279,18 @@ class Part {
   }
 
   settle(outcome: PartOutcome): void {
-    this.#end(() => this.#resolve?.(outcome));
+    this.#end()?.settle(outcome);
   }
 
-  /** As a request that throws. */
   fail(error: unknown): void {
-    this.#end(() => this.#reject?.(error));
+    this.#end()?.fail(error);
   }
 
-  #end(run: () => void): void {
-    if (this.isSettled) return;
-    run();
-    this.#resolve = undefined;
-    this.#forget?.();
-    this.#onEnded();
+  #end(): OutcomeTaker | undefined {
+    const taker = this.#taker;
+    this.#taker = undefined;
+    if (taker !== undefined) this.#onEnded();
+    return taker;
   }
 }
 
@@ -318,11 +316,9 @@ class Channel {
     this.#terms = terms;
   }
 
-  request(asked: Pick<Part, "agent" | "message" | "ending">): Promise<PartOutcome> {
-    const part = new Part(asked);
+  add(part: Part): void {
     this.#waiting.push(part);
     this.#schedule();
-    return part.outcome;
   }
 
   #schedule(): void {

@@ -57,11 +57,10 @@ export class HeartbeatSlate {
     return this.#text.length;
   }
 
-  /** @param message at most `capacityBytes`; empty: nothing may be sent. @returns the version */
-  write(message: Uint8Array, term: number): number {
+  /** @param message at most `capacityBytes` as UTF-8; empty: nothing may be sent. @returns the version */
+  write(message: string, term: number): number {
     Atomics.add(this.#words, VERSION, 1);
-    this.#text.set(message);
-    Atomics.store(this.#words, LENGTH, message.length);
+    Atomics.store(this.#words, LENGTH, this.#text.write(message));
     Atomics.store(this.#words, TERM, term);
     return (Atomics.add(this.#words, VERSION, 1) + 1) | 0;
   }

@@ -42,29 +42,26 @@ export class IncarnationState {
     };
   }
 
-  /** @param listed the attempts that the incarnation holds now
+  /** The part of a heartbeat that attempts do not change, as JSON without the closing brace.
    *  @param capacity number of handlers that can run, ≥ 1 */
-  heartbeat(
-    listed: readonly HeldAttempt[],
+  heartbeatHead(
     capacity: number,
     own: Pick<
       Heartbeat,
       "status" | "saturated" | "draining" | "successRate" | "latencyMs" | "slots" | "asksTermStarts"
     >,
-  ): Heartbeat {
-    const waiting = new Set(this.ledger.waiting(capacity));
-    const nameOf = (each: HeldAttempt) => ({
-      ...attemptName(each),
-      ...(waiting.has(each) ? { waiting: true as const } : {}),
-    });
-    return {
-      incarnation: this.incarnation,
-      ...own,
-      inFlight: this.ledger.running,
-      maxConcurrent: capacity,
-      seen: this.ledger.seen,
-      held: listed.map(nameOf),
-    };
+  ): string {
+    return JSON.stringify({ incarnation: this.incarnation, ...own, maxConcurrent: capacity }).slice(0, -1);
+  }
+
+  /** A heartbeat as JSON (`heartbeatSchema`), written by hand: agents of short tasks write one for nearly each task.
+   *  @param listed the attempts that the incarnation holds now
+   *  @param capacity number of handlers that can run, ≥ 1 */
+  heartbeat(head: string, listed: readonly HeldAttempt[], capacity: number): string {
+    const { running, seen } = this.ledger;
+    const waiting = running > capacity ? new Set(this.ledger.waiting(capacity)) : nobody;
+    const names = listed.map((each) => heldJson(each, waiting.has(each)));
+    return `${head},"inFlight":${running},"seen":${seen},"held":[${names.join(",")}]}`;
   }
 
   /** A leader renewed the leases that a message sent at `sentAt` listed. */
@@ -98,6 +95,13 @@ export class IncarnationState {
     if (held !== undefined) this.outbox.add(held.key, reportOf(held, end));
     return held;
   }
+}
+
+const nobody: ReadonlySet<HeldAttempt> = new Set();
+
+function heldJson({ project, task, attempt }: HeldAttempt, isWaiting: boolean): string {
+  const name = `{"project":${JSON.stringify(project)},"task":${JSON.stringify(task)},"attempt":${attempt}`;
+  return isWaiting ? `${name},"waiting":true}` : `${name}}`;
 }
 
 export function attemptName({

@@ -5,14 +5,15 @@ import type { z } from "zod";
 import { unreachable } from "../assert.ts";
 import { NO_GROUP } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { check, encode, parseJson } from "../protocol/codec.ts";
+import { Listeners } from "../listeners.ts";
+import { check, encode, encodeText, parseJson } from "../protocol/codec.ts";
 import { forbidden } from "../protocol/forbidden.ts";
 import type { Horizon } from "../protocol/horizon.ts";
 import { type QuickCheck, readQuickly } from "../protocol/quick-checks.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
-import type { RequestOptions, Transport } from "../transport/transport.ts";
-import type { BundleMember, PartOutcome } from "./bundler.ts";
+import type { Transport } from "../transport/transport.ts";
+import type { BundleMember, OutcomeTaker, PartOutcome } from "./bundler.ts";
 
 export type Answer<Value> =
   | { readonly kind: "answered"; readonly value: Value }
@@ -21,11 +22,18 @@ export type Answer<Value> =
   /** No definite answer: no leader, a lost answer, or an unreadable answer. Ask again. */
   | { readonly kind: "unanswered"; readonly why: string };
 
-export interface AskTerms<Value> {
-  /** Ends the wait for the answer. */
-  readonly ending?: RequestOptions["ending"];
+/** How an answer is read. */
+export interface Reading<Schema extends z.ZodType> {
+  readonly schema: Schema;
   /** Proves most right answers without the schema. */
-  readonly isRight?: QuickCheck<Value>;
+  readonly isRight?: QuickCheck<z.infer<Schema>>;
+}
+
+export interface AnswerTaker<Value> {
+  /** Called once. */
+  readonly onAnswer: (answer: Answer<Value>) => void;
+  /** A bug, not a failure of the connection; also if `onAnswer` throws. */
+  readonly onFailure: (error: unknown) => void;
 }
 
 export class LeaderClient {
@@ -58,45 +66,47 @@ export class LeaderClient {
   }
 
   /** Asks once. Failures of the connection are results, not errors.
-   *  @param message bytes, or an object to encode
+   *  @param message JSON, or an object to encode
    *  @throws InvalidMessageError when the message exceeds the server's maximum */
   async ask<Schema extends z.ZodType>(
     verb: AgentVerb,
-    message: Uint8Array | object,
+    message: string | object,
     schema: Schema,
-    { ending, isRight }: AskTerms<z.infer<Schema>> = {},
   ): Promise<Answer<z.infer<Schema>>> {
-    const knownWhenAsked = this.#horizon.known;
-    const outcome = await this.#request(verb, bytesOf(message), ending);
-    switch (outcome.kind) {
-      case "part":
-      case "answered": {
-        const answer =
-          outcome.kind === "part"
-            ? sortedPart(outcome.value, schema, isRight)
-            : sortedBytes(outcome.data, schema, isRight);
-        if (answer.kind === "answered") this.#horizon.noteAnswer(answer.value, knownWhenAsked);
-        return answer;
-      }
-      case "no-responders":
-        return { kind: "unanswered", why: "there is no leader" };
-      case "timeout":
-        return { kind: "unanswered", why: "no answer came in time" };
-      case "forbidden":
-        return { kind: "refused", refusal: forbidden(outcome) };
-      case "disconnected":
-        return { kind: "unanswered", why: "the connection to the server was lost" };
-      default:
-        return unreachable(outcome);
-    }
+    return await new Promise((onAnswer, onFailure) => {
+      const text = typeof message === "string" ? message : JSON.stringify(message);
+      this.askWithin(verb, text, { schema }, { onAnswer, onFailure });
+    });
   }
 
-  #request(verb: AgentVerb, message: Uint8Array, ending: RequestOptions["ending"]): Promise<PartOutcome> {
-    if (this.#bundle?.carries(verb) === true) return this.#bundle.request(verb, message, ending);
-    return this.#transport.request(this.#subjects.agent(this.#group, this.#agent, verb), message, {
-      timeoutMs: limits.requestTimeoutMs,
-      ...(ending === undefined ? {} : { ending }),
-    });
+  /** As `ask`, for frequent messages: without a promise.
+   *  @returns a function that ends the wait: no answer came in time */
+  askWithin<Schema extends z.ZodType>(
+    verb: AgentVerb,
+    message: string,
+    reading: Reading<Schema>,
+    { onAnswer, onFailure }: AnswerTaker<z.infer<Schema>>,
+  ): () => void {
+    const knownWhenAsked = this.#horizon.known;
+    const settle = (outcome: PartOutcome) => {
+      try {
+        const answer = answerOf(outcome, reading);
+        if (answer.kind === "answered") this.#horizon.noteAnswer(answer.value, knownWhenAsked);
+        onAnswer(answer);
+      } catch (error) {
+        onFailure(error);
+      }
+    };
+    return this.#request(verb, message, { settle, fail: onFailure });
+  }
+
+  #request(verb: AgentVerb, message: string, taker: OutcomeTaker): () => void {
+    if (this.#bundle?.carries(verb) === true) return this.#bundle.request(verb, message, taker);
+    const ending = new Listeners();
+    const subject = this.#subjects.agent(this.#group, this.#agent, verb);
+    const terms = { timeoutMs: limits.requestTimeoutMs, ending };
+    this.#transport.request(subject, encodeText(message), terms).then(taker.settle, taker.fail);
+    return () => ending.notify();
   }
 
   publishMessage(verb: AgentVerb, message: object): void {
@@ -104,14 +114,31 @@ export class LeaderClient {
   }
 }
 
-function bytesOf(message: Uint8Array | object): Uint8Array {
-  return message instanceof Uint8Array ? message : encode(message);
+function answerOf<Schema extends z.ZodType>(
+  outcome: PartOutcome,
+  reading: Reading<Schema>,
+): Answer<z.infer<Schema>> {
+  switch (outcome.kind) {
+    case "part":
+      return readPart(outcome.value, reading);
+    case "answered":
+      return readBytes(outcome.data, reading);
+    case "no-responders":
+      return { kind: "unanswered", why: "there is no leader" };
+    case "timeout":
+      return { kind: "unanswered", why: "no answer came in time" };
+    case "forbidden":
+      return { kind: "refused", refusal: forbidden(outcome) };
+    case "disconnected":
+      return { kind: "unanswered", why: "the connection to the server was lost" };
+    default:
+      return unreachable(outcome);
+  }
 }
 
-function sortedBytes<Schema extends z.ZodType>(
+function readBytes<Schema extends z.ZodType>(
   bytes: Uint8Array,
-  schema: Schema,
-  isRight: QuickCheck<z.infer<Schema>> | undefined,
+  { schema, isRight }: Reading<Schema>,
 ): Answer<z.infer<Schema>> {
   const value = isRight === undefined ? undefined : readQuickly(bytes, isRight);
   if (value !== undefined) return { kind: "answered", value };
@@ -119,10 +146,9 @@ function sortedBytes<Schema extends z.ZodType>(
   return parsed.ok ? readAnswer(parsed.value, schema) : unreadable(parsed);
 }
 
-function sortedPart<Schema extends z.ZodType>(
+function readPart<Schema extends z.ZodType>(
   value: unknown,
-  schema: Schema,
-  isRight: QuickCheck<z.infer<Schema>> | undefined,
+  { schema, isRight }: Reading<Schema>,
 ): Answer<z.infer<Schema>> {
   return isRight?.(value) === true ? { kind: "answered", value } : readAnswer(value, schema);
 }

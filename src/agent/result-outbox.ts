@@ -3,8 +3,8 @@
 // agent sends at once. Belongs to one incarnation of an agent and ends with it.
 
 import { Buffer } from "node:buffer";
+import type { z } from "zod";
 import { limits } from "../limits.ts";
-import { Listeners } from "../listeners.ts";
 import { type ResultAnswer, type ResultReport, resultResponseSchema } from "../protocol/schemas.ts";
 import { pauseAfter, type RetryPace } from "../retry-paused.ts";
 import type { Answer, LeaderClient } from "./leader-client.ts";
@@ -33,18 +33,24 @@ interface Waiting {
 /** Results that fit a message, and the message. */
 interface Batch {
   readonly waiting: readonly Waiting[];
-  readonly message: Uint8Array;
+  readonly message: string;
+}
+
+/** A message on its way. */
+interface Flight {
+  readonly waiting: readonly Waiting[];
+  /** Number of new leaders at its start. */
+  readonly hurries: number;
+  endWait: () => void;
 }
 
 export class ResultOutbox {
   readonly #deps: ResultOutboxDeps;
   #waiting: Waiting[] = [];
-  #underWay = 0;
+  #inFlight: Flight[] = [];
   #failures = 0;
   #isPausing = false;
   #isClosed = false;
-  /** Ends the messages in flight. */
-  readonly #hurried = new Listeners();
   /** Number of new leaders. */
   #hurries = 0;
 
@@ -64,22 +70,25 @@ export class ResultOutbox {
   /** A new leader begins: results in flight are sent again at once. */
   sendAgain(): void {
     this.#hurries += 1;
-    this.#hurried.notify();
+    this.#endWaits();
   }
 
   /** From now on, sends and reports nothing. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];
-    this.#hurried.notify();
+    this.#endWaits();
+  }
+
+  #endWaits(): void {
+    for (const { endWait } of [...this.#inFlight]) endWait();
   }
 
   #pump(): void {
-    while (!this.#isClosed && !this.#isPausing && this.#underWay < limits.resultMessagesInFlightMax) {
+    while (!this.#isClosed && !this.#isPausing && this.#inFlight.length < limits.resultMessagesInFlightMax) {
       const batch = this.#nextBatch();
       if (batch === undefined) return;
-      this.#underWay += 1;
-      this.#send(batch).catch((error: unknown) => this.#deps.onFailure(error));
+      this.#send(batch);
     }
   }
 
@@ -89,14 +98,13 @@ export class ResultOutbox {
     let count = this.#countWithin(roomBytes);
     if (count === 0) return undefined;
     let message = this.#messageOf(count);
-    while (message.length > roomBytes && count > 1) {
+    while (Buffer.byteLength(message) > roomBytes && count > 1) {
       count = Math.ceil(count / 2);
       message = this.#messageOf(count);
     }
-    if (message.length > roomBytes)
-      message = this.#refuseFirst(
-        `it needs ${message.length} bytes on the wire, and the server accepts ${roomBytes}`,
-      );
+    const bytes = Buffer.byteLength(message);
+    if (bytes > roomBytes)
+      message = this.#refuseFirst(`it needs ${bytes} bytes on the wire, and the server accepts ${roomBytes}`);
     return { waiting: this.#waiting.splice(0, count), message };
   }
 
@@ -112,24 +120,31 @@ export class ResultOutbox {
     return count;
   }
 
-  #messageOf(count: number): Uint8Array {
+  #messageOf(count: number): string {
     const { incarnation } = this.#deps;
     const results = this.#waiting.slice(0, count).map(({ report }) => report);
-    return Buffer.from(JSON.stringify({ incarnation, results }));
+    return JSON.stringify({ incarnation, results });
   }
 
   /** A result too large for any message fails its attempt, with the reason. */
-  #refuseFirst(why: string): Uint8Array {
+  #refuseFirst(why: string): string {
     const [first, ...others] = this.#waiting;
     if (first !== undefined) this.#waiting = [refusedResult(first, why), ...others];
     return this.#messageOf(1);
   }
 
-  async #send({ waiting, message }: Batch): Promise<void> {
-    const hurries = this.#hurries;
-    const terms = { ending: this.#hurried, isRight: isUsualResultResponse };
-    const answer = await this.#deps.leader.ask("result", message, resultResponseSchema, terms);
-    this.#underWay -= 1;
+  #send({ waiting, message }: Batch): void {
+    const flight: Flight = { waiting, hurries: this.#hurries, endWait: () => undefined };
+    this.#inFlight.push(flight);
+    flight.endWait = this.#deps.leader.askWithin("result", message, reading, {
+      onAnswer: (answer) => this.#onAnswer(flight, answer),
+      onFailure: this.#deps.onFailure,
+    });
+  }
+
+  #onAnswer(flight: Flight, answer: Answer<ResultResponse>): void {
+    const { waiting, hurries } = flight;
+    this.#inFlight = this.#inFlight.filter((each) => each !== flight);
     if (this.#isClosed) return;
     if (answer.kind === "refused") return this.#deps.onRefused(answer);
     const left = answer.kind === "answered" ? this.#settle(waiting, answer.value) : waiting;
@@ -143,14 +158,11 @@ export class ResultOutbox {
   }
 
   /** @returns the results to send again */
-  #settle(
-    batch: readonly Waiting[],
-    response: { term: number; answers: readonly ResultAnswer[] },
-  ): Waiting[] {
-    this.#deps.onTerm(response.term);
+  #settle(batch: readonly Waiting[], { term, answers }: ResultResponse): Waiting[] {
+    this.#deps.onTerm(term);
     const left: Waiting[] = [];
     for (const [at, waiting] of batch.entries()) {
-      const next = this.#afterAnswer(waiting, response.answers[at]);
+      const next = this.#afterAnswer(waiting, answers[at]);
       if (next === undefined) this.#deps.onSettled(waiting.key);
       else left.push(next);
     }
@@ -186,6 +198,10 @@ export class ResultOutbox {
     });
   }
 }
+
+type ResultResponse = z.infer<typeof resultResponseSchema>;
+
+const reading = { schema: resultResponseSchema, isRight: isUsualResultResponse };
 
 /** Says that the result was refused, in place of the result. Of a refused hold only the hold is left out. */
 function refusedResult({ key, report }: Waiting, why: string): Waiting {

@@ -132,6 +132,8 @@ export class AgentSession {
   /** Attempts and slots in the stand-in's heartbeat. */
   #slated: Listing = { attempts: [], slots: undefined };
   #slatedAt = Number.NEGATIVE_INFINITY;
+  /** The part of the slated heartbeat that attempts do not change; undefined after a change of the chart. */
+  #slatedHead: string | undefined;
   #shown: AgentStanding = { status: "offline", saturated: false, draining: false };
   #current: IncarnationState;
   /** The agent's newest session that a leader accepted, as far as known. */
@@ -304,6 +306,7 @@ export class AgentSession {
     const { status, draining } = standing;
     const before = this.#shown;
     this.#shown = standing;
+    this.#slatedHead = undefined;
     if (status !== before.status || draining !== before.draining)
       this.#deps.notify({ type: "status", status, draining });
     if (before.status === "offline" && status !== "offline") this.#deps.notify({ type: "joined" });
@@ -370,6 +373,7 @@ export class AgentSession {
   #beginNext(): void {
     this.#slated = { attempts: [], slots: undefined };
     this.#slatedAt = Number.NEGATIVE_INFINITY;
+    this.#slatedHead = undefined;
     this.#current = this.#newIncarnation();
     this.#load = 0;
   }
@@ -479,20 +483,25 @@ export class AgentSession {
   }
 
   /** Makes the heartbeat for now, and gives it to the stand-in. Call for an accepted incarnation. */
-  #slate(): { readonly message: Uint8Array; readonly listing: Listing } {
-    const listing = { attempts: this.#current.ledger.held(), slots: this.#slotLeases.listed() };
+  #slate(): { readonly message: string; readonly listing: Listing } {
+    const slots = this.#slotLeases.listed();
     const { status, saturated } = agentStanding(this.#chart.getSnapshot());
     const { successRate, latencyMs } = this.#record;
-    const heartbeat = this.#current.heartbeat(listing.attempts, this.#capacity, {
+    this.#slatedHead = this.#current.heartbeatHead(this.#capacity, {
       status,
       ...(saturated ? { saturated } : {}),
       ...(successRate === undefined ? {} : { successRate }),
       ...(latencyMs === undefined ? {} : { latencyMs }),
       ...(this.#isIn("ending") ? { draining: true } : {}),
       ...(this.#horizon.needsTermStarts ? { asksTermStarts: true } : {}),
-      ...(listing.slots === undefined ? {} : { slots: listing.slots }),
+      ...(slots === undefined ? {} : { slots }),
     });
-    const message = encode(heartbeat);
+    return this.#slateAttempts(this.#slatedHead, slots);
+  }
+
+  #slateAttempts(head: string, slots?: Heartbeat["slots"]): { message: string; listing: Listing } {
+    const listing = { attempts: this.#current.ledger.held(), slots };
+    const message = this.#current.heartbeat(head, listing.attempts, this.#capacity);
     this.#handleStandIn();
     this.#slated = listing;
     this.#slatedAt = this.#deps.clock.monotonicMs();
@@ -518,7 +527,10 @@ export class AgentSession {
     if (this.#deps.standIn === undefined) return;
     if (!this.#isIn("online")) return this.#slateFirst();
     const isOften = this.#deps.clock.monotonicMs() - this.#slatedAt < limits.slateMs;
-    if (!isOften || this.#current.ledger.size <= limits.slatedAtOnceMax) this.#slate();
+    if (isOften && this.#current.ledger.size > limits.slatedAtOnceMax) return;
+    const hasSlots = this.#slotLeases.listed() !== undefined || this.#slated.slots !== undefined;
+    if (this.#slatedHead === undefined || hasSlots) this.#slate();
+    else this.#slateAttempts(this.#slatedHead);
   }
 
   /** Learns which leases the stand-in renewed while this thread was blocked. */

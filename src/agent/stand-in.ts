@@ -6,6 +6,7 @@
 //
 // Node 20 loads no TypeScript in a thread, so the compiled entry runs, found by the package's own name.
 
+import { Buffer } from "node:buffer";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../errors.ts";
@@ -109,8 +110,8 @@ export class StandInMember {
   }
 
   /** The heartbeat to send from now on when this thread is late. @param term highest term that the agent knows */
-  write(heartbeat: Uint8Array, term: number): void {
-    this.#version = this.#slateFor(heartbeat.length).write(heartbeat, term);
+  write(heartbeat: string, term: number): void {
+    this.#version = this.#slateFor(Buffer.byteLength(heartbeat)).write(heartbeat, term);
   }
 
   /** The agent sent a message that the leader counts as a sign of life. @param periodMs until the next */
@@ -120,7 +121,7 @@ export class StandInMember {
 
   /** Nothing is sent until the next `write`: no leader has accepted the agent. */
   rest(): void {
-    this.#slate?.write(nothing, 0);
+    this.#slate?.write("", 0);
   }
 
   /** Age of the newest heartbeat that the stand-in sent for the last `write` and a leader confirmed, ms. */
@@ -154,5 +155,3 @@ export class StandInMember {
     return this.#slate;
   }
 }
-
-const nothing = new Uint8Array(0);

@@ -37,7 +37,9 @@ beforeEach(() => {
 
 const place = (id: string, group = "_") => bundler.memberFor({ subjects, group, id });
 const ask = (from: BundleMember, message: object) =>
-  from.request("result", Buffer.from(encode(message)), undefined);
+  new Promise((settle, fail) => {
+    from.request("result", JSON.stringify(message), { settle, fail });
+  });
 const value = (outcome: object) => ({ kind: "part", value: outcome });
 
 function two(): [BundleMember, BundleMember] {

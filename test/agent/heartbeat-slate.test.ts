@@ -4,7 +4,6 @@ import { Worker } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
 import { HeartbeatSlate, sharedMicros } from "../../src/agent/heartbeat-slate.ts";
 
-const bytesOf = (text: string) => new TextEncoder().encode(text);
 const textOf = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes);
 
 describe("a slate", () => {
@@ -12,26 +11,26 @@ describe("a slate", () => {
     const slate = HeartbeatSlate.ofSize(64);
     const other = HeartbeatSlate.over(slate.memory);
     expect(other.read()).toBeUndefined();
-    slate.write(bytesOf("a long heartbeat"), 1);
-    const version = slate.write(bytesOf("newer"), 2);
+    slate.write("a long heartbeat", 1);
+    const version = slate.write("newer", 2);
     expect({ ...other.read(), text: textOf(other.read()?.bytes) }).toMatchObject({
       version,
       term: 2,
       text: "newer",
     });
-    slate.write(bytesOf(""), 0);
+    slate.write("", 0);
     expect(other.read()).toBeUndefined();
   });
 
   it("says since when the newest heartbeat is confirmed, and not for an earlier one", () => {
     const slate = HeartbeatSlate.ofSize(64);
     const other = HeartbeatSlate.over(slate.memory);
-    const version = slate.write(bytesOf("first"), 1);
+    const version = slate.write("first", 1);
     expect(slate.confirmedAgeMs(version)).toBeUndefined();
     other.confirm(version, sharedMicros() - 5_000_000n);
     expect(slate.confirmedAgeMs(version)).toBeGreaterThanOrEqual(5_000);
     expect(slate.confirmedAgeMs(version)).toBeLessThan(6_000);
-    expect(slate.confirmedAgeMs(slate.write(bytesOf("second"), 1))).toBeUndefined();
+    expect(slate.confirmedAgeMs(slate.write("second", 1))).toBeUndefined();
   });
 
   it("shows when the agent sent its own heartbeat, by a clock that threads share", async () => {
