@@ -39,7 +39,7 @@ export const fullWindows: Windows = {
   c1Ms: 1_000,
   openMs: 2_500,
   warmMs: 8_000,
-  rampMs: { c1024: 3_000, c64: 2_000, c1: 700, burst: 700, open: 700, open2k: 700 },
+  rampMs: { c1024: 7_000, c64: 4_000, c1: 700, burst: 700, open: 700, open2k: 700 },
   burstTasks: 20_000,
 };
 
@@ -160,7 +160,7 @@ export function planOf({
   ];
 }
 
-/** The time of a run, waits for calm included: 20 minutes for the main cases, and as much for the cases of growth. A
+/** The time of a run, waits for calm included: 25 minutes for the main cases, and as much for the cases of growth. A
  *  shorter plan has less time for waits, and a longer plan some. */
 export function limitMsOf(plan: ReturnType<typeof planOf>): number {
   const plannedMs = plan.reduce((ms, { seconds }) => ms + seconds * 1000, 0);
@@ -169,7 +169,7 @@ export function limitMsOf(plan: ReturnType<typeof planOf>): number {
   return Math.max(Math.min(parts * PART_MS, plannedMs * 1.5), plannedMs * 1.1);
 }
 
-const PART_MS = 20 * 60_000;
+const PART_MS = 25 * 60_000;
 
 /** `open` needs the maxima of `c1024`. */
 export function mainCasesFor(cases: readonly CaseName[]): readonly MainCase[] {
@@ -184,17 +184,17 @@ const BURST_SECONDS = 1.7;
 /** An idle swarm, before its first window. */
 export const IDLE_SETTLE_SECONDS = 12;
 
-/** Number of forms, seconds of a window, and seconds of what comes before the windows, beyond the start. */
+/** Number of forms, seconds of a window and its ramp, and seconds of what comes before the windows, after the start. */
 const growthPlans: Readonly<
   Record<GrowthCase, { readonly forms: number; readonly seconds: number; readonly preparing: number }>
 > = {
-  durability: { forms: 4, seconds: 2, preparing: 15 },
-  agents: { forms: 3, seconds: 2, preparing: 20 },
-  users: { forms: 3, seconds: 2, preparing: 10 },
-  waiting: { forms: 4, seconds: 2, preparing: 70 },
-  followers: { forms: 3, seconds: 3, preparing: 15 },
+  durability: { forms: 4, seconds: 5, preparing: 15 },
+  agents: { forms: 3, seconds: 5, preparing: 20 },
+  users: { forms: 3, seconds: 5, preparing: 10 },
+  waiting: { forms: 4, seconds: 5, preparing: 70 },
+  followers: { forms: 3, seconds: 6, preparing: 15 },
   idle: { forms: 1, seconds: 10, preparing: IDLE_SETTLE_SECONDS },
   acquire: { forms: 1, seconds: 2, preparing: 0 },
-  base: { forms: 4, seconds: 4, preparing: 30 },
+  base: { forms: 4, seconds: 7, preparing: 30 },
   sustained: { forms: 1, seconds: 0, preparing: 130 },
 };

@@ -19,7 +19,14 @@ export interface Growth extends Measuring {
 
 const bulk = { op: "closed", concurrency: 1024, ms: 2_000 } as const;
 const warmUp: Order = { op: "closed", concurrency: 1024, ms: 2_500 };
-const steady: Order = { op: "open", ratePerSecond: 2_000, ms: 3_000 };
+const steady = { op: "open", ratePerSecond: 2_000, ms: 3_000 } as const;
+
+type Steady = Extract<Order, { readonly op: "closed" | "open" }>;
+
+/** The load before a window. Shorter than among all systems, because the forms of a case pause for less time. */
+function rampOf(order: Steady, { quick }: Growth): Steady {
+  return { ...order, ms: quick ? 500 : 3_000 };
+}
 
 export async function measureGrowth(name: GrowthCase, growth: Growth): Promise<void> {
   switch (name) {
@@ -91,7 +98,7 @@ const followerForms: readonly Form[] = [0, 10, 50].map((followers) => ({
 async function compare(
   growth: Growth,
   name: GrowthCase,
-  order: Order,
+  order: Steady,
   forms: readonly Form[],
 ): Promise<void> {
   const started: { readonly form: Form; readonly system: System }[] = [];
@@ -102,6 +109,7 @@ async function compare(
   const turns = started.map(({ form, system }) => ({
     system,
     order,
+    ramp: rampOf(order, growth),
     name: form.name,
     more: () => ({ coordinatorMiB: residentMiB(coordinatorOf(system)) }),
   }));
@@ -194,10 +202,13 @@ async function whileBaseIsWritten(growth: Growth): Promise<void> {
     ...growth,
     add: (figure) => void windows.push({ figure, toMs: performance.now() }),
   };
-  const turns = (load: string, order: Order) => [
-    { system: without, order, name: load },
-    { system: within, order, name: `${load}, base` },
-  ];
+  const turns = (load: string, order: Steady) => {
+    const ramp = rampOf(order, growth);
+    return [
+      { system: without, order, ramp, name: load },
+      { system: within, order, ramp, name: `${load}, base` },
+    ];
+  };
   await measureInTurn("base", turns("full load", { ...bulk, ms }), measuring);
   const rates = windows.flatMap(({ figure }) =>
     figure.system === "full load" && figure.ratePerSecond !== undefined ? [figure.ratePerSecond] : [],
