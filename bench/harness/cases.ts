@@ -39,7 +39,7 @@ export const fullWindows: Windows = {
   c1Ms: 1_000,
   openMs: 2_500,
   warmMs: 8_000,
-  rampMs: { c1024: 7_000, c64: 4_000, c1: 700, burst: 700, open: 700, open2k: 700 },
+  rampMs: { c1024: 7_000, c64: 3_000, c1: 700, burst: 700, open: 4_000, open2k: 1_500 },
   burstTasks: 20_000,
 };
 
@@ -160,7 +160,7 @@ export function planOf({
   ];
 }
 
-/** The time of a run, waits for calm included: 25 minutes for the main cases, and as much for the cases of growth. A
+/** The time of a run, waits for calm included: 30 minutes for the main cases, and as much for the cases of growth. A
  *  shorter plan has less time for waits, and a longer plan some. */
 export function limitMsOf(plan: ReturnType<typeof planOf>): number {
   const plannedMs = plan.reduce((ms, { seconds }) => ms + seconds * 1000, 0);
@@ -169,7 +169,7 @@ export function limitMsOf(plan: ReturnType<typeof planOf>): number {
   return Math.max(Math.min(parts * PART_MS, plannedMs * 1.5), plannedMs * 1.1);
 }
 
-const PART_MS = 25 * 60_000;
+const PART_MS = 30 * 60_000;
 
 /** `open` needs the maxima of `c1024`. */
 export function mainCasesFor(cases: readonly CaseName[]): readonly MainCase[] {

@@ -38,7 +38,7 @@ ports of their own. A system whose server is not installed is left out.
   --rounds <number>    rounds of each case, from 1 to 99. Default 5, with --quick 3
   --quick              short windows, for a first look: half of the time
   --calm <seconds>     maximum wait before each window until other programs use less than 0.1 core.
-                       Default 20, as long as the run ends within 25 minutes. Windows under
+                       Default 20, as long as the run ends within 30 minutes. Windows under
                        foreign load are marked and do not count
   --json               print the run as one JSON object instead of tables
   --out <file>         also write the run to this file
