@@ -75,13 +75,13 @@ export class LeaderClient {
   ): Promise<Answer<z.infer<Schema>>> {
     return await new Promise((onAnswer, onFailure) => {
       const text = typeof message === "string" ? message : JSON.stringify(message);
-      this.askWithin(verb, text, { schema }, { onAnswer, onFailure });
+      this.request(verb, text, { schema }, { onAnswer, onFailure });
     });
   }
 
   /** As `ask`, for frequent messages: without a promise.
    *  @returns a function that ends the wait: no answer came in time */
-  askWithin<Schema extends z.ZodType>(
+  request<Schema extends z.ZodType>(
     verb: AgentVerb,
     message: string,
     reading: Reading<Schema>,
@@ -97,10 +97,10 @@ export class LeaderClient {
         onFailure(error);
       }
     };
-    return this.#request(verb, message, { settle, fail: onFailure });
+    return this.#send(verb, message, { settle, fail: onFailure });
   }
 
-  #request(verb: AgentVerb, message: string, taker: OutcomeTaker): () => void {
+  #send(verb: AgentVerb, message: string, taker: OutcomeTaker): () => void {
     if (this.#bundle?.carries(verb) === true) return this.#bundle.request(verb, message, taker);
     const ending = new Listeners();
     const subject = this.#subjects.agent(this.#group, this.#agent, verb);

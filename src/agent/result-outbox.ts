@@ -41,6 +41,7 @@ interface Flight {
   readonly waiting: readonly Waiting[];
   /** Number of new leaders at its start. */
   readonly hurries: number;
+  /** Ends the wait for the answer: the results are sent again. */
   endWait: () => void;
 }
 
@@ -136,7 +137,7 @@ export class ResultOutbox {
   #send({ waiting, message }: Batch): void {
     const flight: Flight = { waiting, hurries: this.#hurries, endWait: () => undefined };
     this.#inFlight.push(flight);
-    flight.endWait = this.#deps.leader.askWithin("result", message, reading, {
+    flight.endWait = this.#deps.leader.request("result", message, reading, {
       onAnswer: (answer) => this.#onAnswer(flight, answer),
       onFailure: this.#deps.onFailure,
     });
