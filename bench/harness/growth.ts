@@ -24,7 +24,7 @@ const steady = { op: "open", ratePerSecond: 2_000, ms: 3_000 } as const;
 type Steady = Extract<Order, { readonly op: "closed" | "open" }>;
 
 /** The load before a window. Shorter than among all systems, because the forms of a case pause for less time. */
-function rampOf(order: Steady, { quick }: Growth): Steady {
+function growthRampOf(order: Steady, { quick }: Growth): Steady {
   return { ...order, ms: quick ? 500 : 3_000 };
 }
 
@@ -109,7 +109,7 @@ async function compare(
   const turns = started.map(({ form, system }) => ({
     system,
     order,
-    ramp: rampOf(order, growth),
+    ramp: growthRampOf(order, growth),
     name: form.name,
     more: () => ({ coordinatorMiB: residentMiB(coordinatorOf(system)) }),
   }));
@@ -203,7 +203,7 @@ async function whileBaseIsWritten(growth: Growth): Promise<void> {
     add: (figure) => void windows.push({ figure, toMs: performance.now() }),
   };
   const turns = (load: string, order: Steady) => {
-    const ramp = rampOf(order, growth);
+    const ramp = growthRampOf(order, growth);
     return [
       { system: without, order, ramp, name: load },
       { system: within, order, ramp, name: `${load}, base` },

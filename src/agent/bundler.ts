@@ -244,10 +244,9 @@ const OTHERS = ',"others":[';
 const END = "]}";
 
 /** JSON of a bundle: the first agent's message, and in its field `others` the messages of the remaining agents. */
-function joined([first, ...others]: readonly Part[]): string {
-  if (first === undefined) return "";
-  if (others.length === 0) return named(first);
-  return `${named(first).slice(0, -1)}${OTHERS}${others.map(named).join(",")}${END}`;
+function joined(parts: readonly Part[]): string {
+  const [first = "", ...others] = parts.map(named);
+  return others.length === 0 ? first : `${first.slice(0, -1)}${OTHERS}${others.join(",")}${END}`;
 }
 
 function named({ agent, message }: Part): string {
