@@ -6,17 +6,18 @@ import { join } from "node:path";
 import { type AuthFolder, holderFolderOf, isThere } from "../auth/auth-folder.ts";
 import { asksAboutAll, declarationsOf } from "../auth/declarations.ts";
 import { type Credential, readRoster, swarmIn } from "../auth/roster.ts";
+import type { AskOptions } from "../client/asker.ts";
 import type { Swarm } from "../client/swarm.ts";
 import { systemClock } from "../clock.ts";
 import { loadSettings } from "../config/settings.ts";
-import { mayAnswerLater, messageOf, WaggleError } from "../errors.ts";
+import { mayAnswerLater, messageOf, OutcomeUnknownError, WaggleError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { ask } from "./ask.ts";
 import { openSwarm } from "./connect.ts";
 import type { VerbContext } from "./verb.ts";
 
 /** Whether the leader has the grant; `missing`: why not. */
 export type Notified = { readonly ok: true } | { readonly ok: false; readonly missing: string };
-
-const LEADER_MS = 3_000;
 
 /** Bounds a group as its credential says. Without bounds the group is declared, and may do anything. */
 export async function sendGrant(
@@ -27,7 +28,7 @@ export async function sendGrant(
   return await notifyLeader(
     context,
     folder,
-    async (swarm) => void (await swarm.setGrant(group, grant ?? {}, { timeoutMs: LEADER_MS })),
+    async (swarm, options) => void (await swarm.setGrant(group, grant ?? {}, options)),
   );
 }
 
@@ -40,7 +41,7 @@ export async function sendRevoked(
   return await notifyLeader(
     context,
     folder,
-    async (swarm) => void (await swarm.setGrant(group, { maxConcurrent: 0 }, { timeoutMs: LEADER_MS })),
+    async (swarm, options) => void (await swarm.setGrant(group, { maxConcurrent: 0 }, options)),
   );
 }
 
@@ -56,27 +57,33 @@ export async function sendUsers(
   const every = asksAboutAll.has(role) ? Object.keys(declared) : [];
   const projects = only === undefined ? every : [only];
   if (projects.length === 0) return undefined;
-  return await notifyLeader(context, folder, async (swarm) => {
+  return await notifyLeader(context, folder, async (swarm, options) => {
     for (const project of projects) {
       const users = declared[project]?.inboxUsers ?? [];
       const inboxUsers = users.length === 0 ? null : users;
-      await swarm.setProject(project, { inboxUsers }, { timeoutMs: LEADER_MS });
+      await swarm.setProject(project, { inboxUsers }, options);
     }
   });
 }
 
 async function notifyLeader(
-  { settings, signal }: VerbContext,
+  context: VerbContext,
   folder: AuthFolder,
-  ask: (swarm: Swarm) => Promise<void>,
+  send: (swarm: Swarm, options: AskOptions) => Promise<void>,
 ): Promise<Notified> {
+  const { settings, signal } = context;
   const cwd = holderFolderOf(folder, settings.swarm, "operator");
   if (!isThere(join(cwd, "waggle.config.json")))
     return { ok: false, missing: "there is no credential `operator`" };
   try {
     const swarm = await openSwarm({ settings: loadSettings({ flags: {}, env: {}, cwd }), signal });
     try {
-      await ask(swarm);
+      await send(swarm, { timeoutMs: limits.authTellMs });
+      return { ok: true };
+    } catch (error) {
+      // A coordinator received the command. To repeat the command is safe: it sets values.
+      if (!(error instanceof OutcomeUnknownError)) throw error;
+      await ask(context, (options) => send(swarm, options));
       return { ok: true };
     } finally {
       await swarm.close();

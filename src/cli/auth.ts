@@ -217,7 +217,7 @@ async function add(context: VerbContext, role: Role, flags: AddFlags): Promise<E
       ? await sendGrant(context, folder, credential)
       : await sendUsersIfRunning(context, folder, { credential, reload });
   printIssued(context, { issued, did: "added", reload, notified });
-  if (isBounded) notePending(context, credential, notified);
+  if (role === "agent" && (isBounded || reload === "reloaded")) notePending(context, credential, notified);
   return exitCodes.ok;
 }
 

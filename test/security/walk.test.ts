@@ -53,7 +53,7 @@ describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
     async (mode, { onTestFinished }) => {
       const workplace = await Workplace.make(server?.path);
       onTestFinished(() => workplace.clear());
-      await walk(workplace, mode, onTestFinished);
+      const coordinator = await walk(workplace, mode, onTestFinished);
       const as = (name: string) => ["--config", `.waggle/auth/credentials/acme/${name}/waggle.config.json`];
       const agents = ["gpu", "cpu", "people"].map((group) =>
         workplace.start(
@@ -119,7 +119,12 @@ describe.runIf(server !== undefined)("the walk of docs/security.md", () => {
       await expect
         .poll(async () => (await workplace.runVerb("grant", "show", "gpu", ...as("operator"))).stdout)
         .toMatch(/max concurrent +0/);
-      const again = await workplace.runVerb("auth", "add", "agent", "--swarm", "acme", "--group", "gpu");
+      // A busy machine answers late: the verb waits, and says so.
+      coordinator.child.kill("SIGSTOP");
+      const adding = workplace.start("auth", "add", "agent", "--swarm", "acme", "--group", "gpu");
+      await adding.says("no leader answers yet");
+      coordinator.child.kill("SIGCONT");
+      const again = await adding.finished;
       expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("the leader knows the grant") });
       const renewed = workplace.start(
         "agent",
