@@ -1015,8 +1015,8 @@ export const limits = {
   verbAskTimeoutMs: 10_000,
   /** Silence of the swarm after which a verb prints "waiting for a leader". */
   verbSilenceMs: 1_500,
-  /** Time for which `waggle auth` looks for a coordinator to tell: most credentials are made before one runs. */
-  authTellMs: 3_000,
+  /** Time for which `waggle auth` looks for a coordinator to notify: most credentials are made before one runs. */
+  authNotifyMs: 3_000,
   /** Time after which a task that a user waits for at a terminal has its reason shown; also the interval of the
    *  checks. */
   waitReasonMs: 5_000,

@@ -78,7 +78,7 @@ async function notifyLeader(
   try {
     const swarm = await openSwarm({ settings: loadSettings({ flags: {}, env: {}, cwd }), signal });
     try {
-      await send(swarm, { timeoutMs: limits.authTellMs });
+      await send(swarm, { timeoutMs: limits.authNotifyMs });
       return { ok: true };
     } catch (error) {
       // A coordinator received the command. To repeat the command is safe: it sets values.
