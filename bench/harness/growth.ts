@@ -73,7 +73,7 @@ const agentForms: readonly Form[] = [2, 100, 500].map((agents) => ({
 }));
 
 const userForms: readonly Form[] = [1, 100, 10_000].map((users) => ({
-  name: users === 1 ? "1 user" : `${users} users`,
+  name: users === 1 ? "1 user" : `${users.toLocaleString("en")} users`,
   settings: { users },
 }));
 
@@ -134,14 +134,38 @@ async function startForm(growth: Growth, name: string, form: Form): Promise<Syst
   }
 }
 
-/** The cost of doing nothing. A second counts as a task. */
+/** Starts a form, measures it and stops it. If the measurement fails, the run goes on without the rest of it. */
+async function withForm(
+  growth: Growth,
+  name: string,
+  form: Form,
+  measure: (system: System) => Promise<void>,
+): Promise<void> {
+  const system = await startForm(growth, name, form);
+  if (system === undefined) return;
+  try {
+    await measure(system);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    growth.leftOut.push({ system: form.name, reason });
+    growth.say(`! ${form.name}: ${reason}`);
+  } finally {
+    await system.stop();
+  }
+}
+
 async function idle(growth: Growth): Promise<void> {
-  const { pace, rounds, add } = growth;
   const agents = 100;
   const name = `${agents} agents`;
   const settings = { agents: agents / 2, maxConcurrent: 4 };
-  const system = await startForm(growth, "idle", { name, settings, isCold: true });
-  if (system === undefined) return;
+  await withForm(growth, "idle", { name, settings, isCold: true }, (system) =>
+    measureIdle(growth, name, system),
+  );
+}
+
+/** The cost of doing nothing. A second counts as a task. */
+async function measureIdle(growth: Growth, name: string, system: System): Promise<void> {
+  const { pace, rounds, add } = growth;
   const seconds = growth.quick ? 5 : 10;
   // V8 compiles the code of a young process meanwhile.
   await delay((growth.quick ? 5 : IDLE_SETTLE_SECONDS) * 1000);
@@ -153,13 +177,15 @@ async function idle(growth: Growth): Promise<void> {
     add({ case: "idle", system: name, round, tasks: seconds, usByRole: perTask(usByRole, seconds), ...load });
     pace.ended(round, rounds);
   }
-  await system.stop();
 }
 
 async function acquire(growth: Growth): Promise<void> {
-  const { pace, rounds, add } = growth;
-  const system = await startForm(growth, "acquire", { name: "acquire", isCold: true });
-  if (system === undefined) return;
+  await withForm(growth, "acquire", { name: "acquire", isCold: true }, (system) =>
+    measureAcquire(growth, system),
+  );
+}
+
+async function measureAcquire({ pace, rounds, add }: Growth, system: System): Promise<void> {
   const connections = 5;
   for (let round = 1; round <= rounds; round += 1) {
     await pace.calm();
@@ -170,7 +196,6 @@ async function acquire(growth: Growth): Promise<void> {
     add({ case: "acquire", system: "waggle", round, p50: median(times), max: Math.max(...times), ...load });
     pace.ended(round, rounds);
   }
-  await system.stop();
 }
 
 const LAST_BASE_MS = 20_000;
@@ -179,15 +204,14 @@ const LAST_BASE_MS = 20_000;
  *  base after the other while there are tasks. */
 async function whileBaseIsWritten(growth: Growth): Promise<void> {
   const waiting = growth.quick ? 50_000 : 300_000;
-  const ms = growth.quick ? 2_000 : 4_000;
   const bases: Interval[] = [];
   const prepare = (system: System) => park(system, waiting);
-  const without = await startForm(growth, "base-without", {
+  const once: Form = {
     name: "full load",
     coordinatorEnv: { WAGGLE_BASE_EVENTS: String(waiting / 2), WAGGLE_BASE_SYNC: "24h" },
     prepare,
-  });
-  const within = await startForm(growth, "base-within", {
+  };
+  const always: Form = {
     name: "full load, base",
     coordinatorEnv: { WAGGLE_BASE_EVENTS: "1000", WAGGLE_BASE_SYNC: "1ms" },
     onLog: ({ msg = "", tookMs }) => {
@@ -195,8 +219,22 @@ async function whileBaseIsWritten(growth: Growth): Promise<void> {
       if (tookMs !== undefined && msg.includes("with a base")) bases.push({ fromMs: toMs - tookMs, toMs });
     },
     prepare,
-  });
-  if (without === undefined || within === undefined) return;
+  };
+  await withForm(growth, "base-without", once, (without) =>
+    withForm(growth, "base-within", always, (within) => measureBases(growth, { without, within, bases })),
+  );
+}
+
+interface BaseSwarms {
+  /** Makes no base within the windows. */
+  readonly without: System;
+  readonly within: System;
+  /** The bases of `within` so far. */
+  readonly bases: readonly Interval[];
+}
+
+async function measureBases(growth: Growth, { without, within, bases }: BaseSwarms): Promise<void> {
+  const ms = growth.quick ? 2_000 : 4_000;
   const windows: { readonly figure: Figure; readonly toMs: number }[] = [];
   const measuring: Measuring = {
     ...growth,
@@ -224,8 +262,6 @@ async function whileBaseIsWritten(growth: Growth): Promise<void> {
     const window = { fromMs: toMs - (figure.ms ?? 0), toMs };
     growth.add({ ...figure, ...(isWithin ? { baseShare: shareOf(window, bases) } : {}) });
   }
-  await without.stop();
-  await within.stop();
 }
 
 interface Interval {
@@ -242,11 +278,12 @@ export function shareOf({ fromMs, toMs }: Interval, bases: readonly Interval[]):
   return writtenMs / (toMs - fromMs);
 }
 
-/** Full load for 90 s at least, and until 30 s lie past a million ended tasks. */
 async function sustained(growth: Growth): Promise<void> {
-  const { pace, add, say, quick } = growth;
-  const system = await startForm(growth, "sustained", { name: "sustained" });
-  if (system === undefined) return;
+  await withForm(growth, "sustained", { name: "sustained" }, (system) => measureSustained(growth, system));
+}
+
+/** Full load for 90 s at least, and until 30 s lie past a million ended tasks. */
+async function measureSustained({ pace, add, say, quick }: Growth, system: System): Promise<void> {
   const stepMs = 5_000;
   const [secondsMin, secondsMax, pastMin] = quick ? [20, 20, 0] : [90, 240, 6];
   const from = performance.now();
@@ -265,7 +302,6 @@ async function sustained(growth: Growth): Promise<void> {
     pace.ended(round, Math.max(round, (secondsMin * 1000) / stepMs));
   }
   say(`sustained: ${ended.toLocaleString("en")} tasks ended`);
-  await system.stop();
 }
 
 function coordinatorOf({ pids }: System): number {
