@@ -29,7 +29,13 @@ export async function run(argv: readonly string[], shell: Shell): Promise<ExitCo
 /** The error of the command line, and the help to read. Any other error stays as it is. */
 function withHelp(error: unknown, root: Command, argv: readonly string[]): unknown {
   const help = helpFor(root, argv);
-  if (error instanceof UsageError) return new UsageError(`${error.message} (see ${help})`, { cause: error });
+  if (error instanceof UsageError) {
+    const { field } = error;
+    return new UsageError(`${error.message} (see ${help})`, {
+      cause: error,
+      ...(field === undefined ? {} : { field }),
+    });
+  }
   if (!(error instanceof CommanderError)) return error;
   const message = error.message
     .replace(/^error: /, "")

@@ -24,14 +24,15 @@ function name(part: Option | Argument, called: string): void {
       if (!(error instanceof InvalidArgumentError)) throw error;
       const isChoice = argChoices !== undefined && error.message.startsWith("Allowed choices are ");
       const reason = isChoice ? new InvalidArgumentError(mustBeOneOf(argChoices)) : error;
-      throw new UsageError(`${called}: ${wrongValueText(reason, text)}`, { cause: error });
+      throw new UsageError(`${called}: ${wrongValueText(reason, text)}`, { cause: error, field: called });
     }
   };
 }
 
-/** The parser's message, with the value if the message says what the value must be. */
+/** The parser's message. Shows the value behind a message that says what the value must be, and not what it must not
+ *  be. */
 export function wrongValueText({ message }: InvalidArgumentError, value: string): string {
-  if (!message.startsWith("must ")) return message;
+  if (!message.startsWith("must ") || message.startsWith("must not ")) return message;
   const head = headOf(value, VALUE_CHARACTERS_SHOWN);
   return `${message}, not ${JSON.stringify(head === value ? value : `${head}…`)}`;
 }

@@ -122,6 +122,11 @@ describe("a command line that makes no sense", () => {
       ["status", "--log-level", "loud"],
       `--log-level: must be silent, error, warn, info or debug, not "loud" (see waggle status --help)`,
     ],
+    [
+      "a label without a value that is needed",
+      ["submit", "--kind", "k", "--need", "gpu="],
+      "--need: must not have an empty value; name one, like gpu=a100 (see waggle submit --help)",
+    ],
     ["a long wrong value", ["pause", "x".repeat(100)], `not "${"x".repeat(40)}…"`],
     ["two projects", ["pause", "acme", "--project", "other"], "give one project"],
     ["a missing argument", ["task"], "missing required argument 'id'"],
@@ -253,6 +258,15 @@ describe("a command line that makes no sense", () => {
     expect(stderr).toMatch(/^(?:demo {2}[^\n]+\n)?error WAGGLE_(USAGE|INVALID_CONFIG): [^\n]+\n$/);
     expect(stdout).toBe("");
     expect(code).toBe(2);
+  });
+
+  it.each([
+    ["a wrong value", ["submit", "--kind", "k", "--priority", "high", "--json"], "--priority"],
+    ["a wrong argument", ["hold", "agents", "a1", "--for", "1m", "--json"], "scope"],
+    ["a wrong kind", ["auth", "add", "agent", "--group", "g", "--kinds", "a b", "--json"], "--kinds"],
+  ])("names the field of %s for programs", async (_, argv, field) => {
+    const { stderr } = await runIn(aShell({ cwd: emptyFolder() }), ...argv);
+    expect(JSON.parse(stderr).error).toMatchObject({ code: "WAGGLE_USAGE", field });
   });
 
   it("is refused in the form that programs read with --json", async () => {
