@@ -63,7 +63,7 @@ async function measureAll({ rounds }: GuardFlags): Promise<readonly Figure[]> {
     const turns = (order: Order, ...chosen: readonly System[]) => chosen.map((system) => ({ system, order }));
     const ramped = turns(bulk, bare, waggle).map((turn) => ({ ...turn, ramp: bulkRamp }));
     const warming = { ...measuring, rounds: 1, add: () => undefined };
-    // Single tasks come first: the engine compiles for the flood, and slows them for some thousand tasks after it.
+    // Single tasks come first: after windows of 1,024 tasks V8 runs single tasks more slowly for some thousand tasks.
     await measureInTurn("warm-up", turns(few, waggle, bare, waggle), warming);
     await measureInTurn("warm-up", turns(single, append, waggle), warming);
     await measureInTurn("c1", turns(single, append, bare, waggle), measuring);

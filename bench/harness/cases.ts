@@ -1,4 +1,4 @@
-// The cases of the comparison: what a client does in a window, and in which order systems take turns.
+// The cases of the comparison: the load of a window, the load before it, and the plan of a run's time.
 
 import type { Order } from "../peers/peer.ts";
 

@@ -67,7 +67,8 @@ export class Pace {
     return (plannedMs - doneMs) * slowness;
   }
 
-  /** Waits until the machine is calm, as long as the run may. Without any time for it, does not even look. */
+  /** Waits until the machine is calm, as long as the run may. With a maximum of 0 it does not look, and
+   *  with no time left it looks once. */
   async calm(wait: (waitMs: number) => Promise<unknown> = waitForCalm): Promise<void> {
     if (this.#calmMs === 0) return;
     const restMs = Math.max(0, this.#limitMs - this.#elapsedMs - this.leftMs);

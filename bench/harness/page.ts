@@ -30,7 +30,7 @@ export function writeReport(run: Run, root: string): readonly string[] {
   return writeAll(root, [
     [pagePath, withPart(readFileSync(join(root, pagePath), "utf8"), name, part)],
     [`docs/results/${file}.json`, `${JSON.stringify(run, undefined, 1)}\n`],
-    ...[...charts].map(([name, svg]) => [`docs/results/${name}.svg`, svg] as const),
+    ...[...charts].map(([chart, svg]) => [`docs/results/${chart}.svg`, svg] as const),
   ]);
 }
 

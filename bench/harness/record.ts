@@ -16,7 +16,7 @@ export interface Figure extends Partial<Omit<Timing, "value">> {
   readonly wantedPerSecond?: number;
   /** CPU µs per task. */
   readonly usByRole?: Readonly<Partial<Record<Role, number>>>;
-  /** Cores used by the measured system, by other programs, and taken by the hypervisor. */
+  /** Cores used by the benchmark and all its systems, by other programs, and taken by the hypervisor. */
   readonly cores?: number;
   readonly foreign?: number;
   readonly stolen?: number;

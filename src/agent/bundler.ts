@@ -1,9 +1,9 @@
-// Puts messages of several agents of one connection and group into one: heartbeats, results, and assignments to the
-// agents (docs/protocol.md, "Several agents on one connection"). Such messages travel on
-// `agent.<group>.<connection>.<verb>`. Each agent's part is the agent's own message, and is answered for itself.
+// Joins the heartbeats and results of several agents of one connection and group into shared messages, and splits the
+// leader's shared assignments (docs/protocol.md, "Several agents on one connection"). Their subject is
+// `agent.<group>.<connection>.<verb>`. Each part is one agent's own message, and gets an answer of its own.
 //
-// An agent without company speaks for itself, on its own subject. So do all agents of a group if the server forbids the
-// connection's subject. Not bundled: join, leave, progress, slots, and pushes other than assignments.
+// The only agent of a group uses its own subject. So do all agents if the server forbids the shared subject. Never
+// shared: join, leave, progress, slots, and pushes other than assignments.
 
 import { Buffer } from "node:buffer";
 import { filter, interval, map, type Observable, share } from "rxjs";
@@ -29,10 +29,10 @@ export type AssignPush = Extract<AgentPush, { readonly type: "assign" }>;
 /** `part`: the agent's part of the answer; undefined without a readable one. */
 export type PartOutcome = RequestOutcome | Forbidden | { readonly kind: "part"; readonly value: unknown };
 
-/** Takes the outcome of a request, once. Must not throw. */
+/** Gets the outcome of a request: one call of one of the two. Neither may throw. */
 export interface OutcomeTaker {
   settle(outcome: PartOutcome): void;
-  /** As a request that throws. */
+  /** The request was not sent: the message is too large, or a bug. */
   fail(error: unknown): void;
 }
 

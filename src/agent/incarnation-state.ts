@@ -42,7 +42,7 @@ export class IncarnationState {
     };
   }
 
-  /** The part of a heartbeat that attempts do not change, as JSON without the closing brace.
+  /** The part of a heartbeat before its attempts, as JSON without the closing brace.
    *  @param capacity number of handlers that can run, ≥ 1 */
   heartbeatHead(
     capacity: number,
@@ -55,6 +55,7 @@ export class IncarnationState {
   }
 
   /** A heartbeat as JSON (`heartbeatSchema`), written by hand: agents of short tasks write one for nearly each task.
+   *  @param head made by `heartbeatHead`
    *  @param listed the attempts that the incarnation holds now
    *  @param capacity number of handlers that can run, ≥ 1 */
   heartbeat(head: string, listed: readonly HeldAttempt[], capacity: number): string {

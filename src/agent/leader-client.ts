@@ -9,7 +9,7 @@ import { Listeners } from "../listeners.ts";
 import { check, encode, encodeText, parseJson } from "../protocol/codec.ts";
 import { forbidden } from "../protocol/forbidden.ts";
 import type { Horizon } from "../protocol/horizon.ts";
-import { type QuickCheck, readQuickly } from "../protocol/quick-checks.ts";
+import { isRefusal, type QuickCheck, readQuickly } from "../protocol/quick-checks.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import type { AgentVerb, Subjects } from "../protocol/subjects.ts";
 import type { Transport } from "../transport/transport.ts";
@@ -30,9 +30,8 @@ export interface Reading<Schema extends z.ZodType> {
 }
 
 export interface AnswerTaker<Value> {
-  /** Called once. */
   readonly onAnswer: (answer: Answer<Value>) => void;
-  /** A bug, not a failure of the connection; also if `onAnswer` throws. */
+  /** The message exceeds the server's maximum, or `onAnswer` threw: not a failure of the connection. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -79,8 +78,8 @@ export class LeaderClient {
     });
   }
 
-  /** As `ask`, for frequent messages: without a promise.
-   *  @returns a function that ends the wait: no answer came in time */
+  /** As `ask`, for frequent messages: without a promise, and throws nothing.
+   *  @returns a function that ends the wait: the answer is `unanswered`. `onAnswer` may be called before it returns */
   request<Schema extends z.ZodType>(
     verb: AgentVerb,
     message: string,
@@ -160,10 +159,6 @@ function readAnswer<Schema extends z.ZodType>(value: unknown, schema: Schema): A
   }
   const checked = check(value, schema);
   return checked.ok ? { kind: "answered", value: checked.value } : unreadable(checked);
-}
-
-function isRefusal(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "ok" in value && value.ok === false;
 }
 
 /** Refusals that decide nothing. All others are definite. */

@@ -95,8 +95,8 @@ function silence(of: LoggedAttempt): Kept {
 }
 
 /** Ended attempts that wrote nothing: most attempts of a busy agent. They are kept as numbers: as objects, a thousand
- *  attempts of each of 250 agents took 120 MiB. If another task has the same hash, an attempt whose log is no longer
- *  kept may count as silent. */
+ *  attempts of each of 250 agents took 120 MiB. If another task has the same hash, its silent attempts appear as
+ *  attempts of the asked task. */
 class SilentAttempts {
   readonly #hashes = new Uint32Array(limits.endedLogsMax);
   readonly #attempts = new Uint32Array(limits.endedLogsMax);

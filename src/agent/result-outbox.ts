@@ -39,8 +39,7 @@ interface Batch {
 /** A message on its way. */
 interface Flight {
   readonly waiting: readonly Waiting[];
-  /** Number of new leaders at its start. */
-  readonly hurries: number;
+  readonly newLeadersBefore: number;
   /** Ends the wait for the answer: the results are sent again. */
   endWait: () => void;
 }
@@ -52,8 +51,8 @@ export class ResultOutbox {
   #failures = 0;
   #isPausing = false;
   #isClosed = false;
-  /** Number of new leaders. */
-  #hurries = 0;
+  /** Number of times that a new leader began. */
+  #newLeaders = 0;
 
   constructor(deps: ResultOutboxDeps) {
     this.#deps = deps;
@@ -70,7 +69,7 @@ export class ResultOutbox {
 
   /** A new leader begins: results in flight are sent again at once. */
   sendAgain(): void {
-    this.#hurries += 1;
+    this.#newLeaders += 1;
     this.#endWaits();
   }
 
@@ -135,7 +134,7 @@ export class ResultOutbox {
   }
 
   #send({ waiting, message }: Batch): void {
-    const flight: Flight = { waiting, hurries: this.#hurries, endWait: () => undefined };
+    const flight: Flight = { waiting, newLeadersBefore: this.#newLeaders, endWait: () => undefined };
     this.#inFlight.push(flight);
     flight.endWait = this.#deps.leader.request("result", message, reading, {
       onAnswer: (answer) => this.#onAnswer(flight, answer),
@@ -144,7 +143,7 @@ export class ResultOutbox {
   }
 
   #onAnswer(flight: Flight, answer: Answer<ResultResponse>): void {
-    const { waiting, hurries } = flight;
+    const { waiting, newLeadersBefore } = flight;
     this.#inFlight = this.#inFlight.filter((each) => each !== flight);
     if (this.#isClosed) return;
     if (answer.kind === "refused") return this.#deps.onRefused(answer);
@@ -154,7 +153,7 @@ export class ResultOutbox {
       return this.#pump();
     }
     this.#waiting.unshift(...left);
-    if (this.#hurries > hurries) return this.#pump();
+    if (this.#newLeaders > newLeadersBefore) return this.#pump();
     this.#pause(answer.kind === "unanswered" ? answer.why : "the leader did not decide on some results");
   }
 

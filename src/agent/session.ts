@@ -132,7 +132,8 @@ export class AgentSession {
   /** Attempts and slots in the stand-in's heartbeat. */
   #slated: Listing = { attempts: [], slots: undefined };
   #slatedAt = Number.NEGATIVE_INFINITY;
-  /** The part of the slated heartbeat that attempts do not change; undefined after a change of the chart. */
+  /** The slated heartbeat up to its attempts. Its success rate and latency are at most one heartbeat old. Undefined:
+   *  the chart or the capacity has changed, so the next slate writes it anew. */
   #slatedHead: string | undefined;
   #shown: AgentStanding = { status: "offline", saturated: false, draining: false };
   #current: IncarnationState;
@@ -168,7 +169,7 @@ export class AgentSession {
       clock,
       leaseTtlMs: () => this.#leaseTtlMs,
       held: () => {
-        this.#handleStandIn();
+        this.#noteStandInRenewals();
         return this.#current.ledger.held();
       },
       onLosing: (attempts) => this.#abort(attempts, "lease"),
@@ -181,7 +182,7 @@ export class AgentSession {
       incarnation: () => (this.#isIn("online") ? this.#current.incarnation : undefined),
       hear: (term) => this.#hear(term),
       confirmedAt: () => {
-        this.#handleStandIn();
+        this.#noteStandInRenewals();
         return this.#current.confirmedAt;
       },
       isRecent: (sentAt) => this.#isRecent(sentAt),
@@ -197,7 +198,7 @@ export class AgentSession {
       clock,
       leaseTtlMs: () => this.#leaseTtlMs,
       held: () => {
-        this.#handleStandIn();
+        this.#noteStandInRenewals();
         return this.#slotLeases.all();
       },
       onLosing: (losing) => {
@@ -502,7 +503,7 @@ export class AgentSession {
   #slateAttempts(head: string, slots?: Heartbeat["slots"]): { message: string; listing: Listing } {
     const listing = { attempts: this.#current.ledger.held(), slots };
     const message = this.#current.heartbeat(head, listing.attempts, this.#capacity);
-    this.#handleStandIn();
+    this.#noteStandInRenewals();
     this.#slated = listing;
     this.#slatedAt = this.#deps.clock.monotonicMs();
     this.#deps.standIn?.write(message, this.#term);
@@ -534,7 +535,7 @@ export class AgentSession {
   }
 
   /** Learns which leases the stand-in renewed while this thread was blocked. */
-  #handleStandIn(): void {
+  #noteStandInRenewals(): void {
     const ageMs = this.#deps.standIn?.confirmedAgeMs();
     if (ageMs !== undefined) this.#confirm(this.#slated, this.#deps.clock.monotonicMs() - ageMs);
   }
@@ -567,7 +568,7 @@ export class AgentSession {
     // Pushes of an old term are late. The exceptions come from a leader of a new swarm that does not know this
     // agent.
     if (push.term < this.#term && push.type !== "rejoin" && push.type !== "fenced") return;
-    this.#handleStandIn();
+    this.#noteStandInRenewals();
     if (this.#hear(push.term)) this.#obeyLeader(push);
   }
 
@@ -677,7 +678,7 @@ export class AgentSession {
     const hadNoCapacity = this.#capacity === 0;
     for (const end of ends) {
       if (this.#logs.end(end.key)) this.#deps.standIn?.logEnded(end.key);
-      this.#lingering.delete(end.key);
+      if (this.#lingering.delete(end.key)) this.#slatedHead = undefined;
       this.#end(end);
     }
     this.#current.outbox.send();

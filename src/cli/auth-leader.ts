@@ -16,8 +16,8 @@ import { ask } from "./ask.ts";
 import { openSwarm } from "./connect.ts";
 import type { VerbContext } from "./verb.ts";
 
-/** Whether the leader has the grant; `missing`: why not. */
-export type Notified = { readonly ok: true } | { readonly ok: false; readonly missing: string };
+/** Whether the leader has the grant; `why`: why not. */
+export type Notified = { readonly ok: true } | { readonly ok: false; readonly why: string };
 
 /** Bounds a group as its credential says. Without bounds the group is declared, and may do anything. */
 export async function sendGrant(
@@ -74,23 +74,32 @@ async function notifyLeader(
   const { settings, signal } = context;
   const cwd = holderFolderOf(folder, settings.swarm, "operator");
   if (!isThere(join(cwd, "waggle.config.json")))
-    return { ok: false, missing: "there is no credential `operator`" };
+    return { ok: false, why: "there is no credential `operator`" };
   try {
     const swarm = await openSwarm({ settings: loadSettings({ flags: {}, env: {}, cwd }), signal });
     try {
-      await send(swarm, { timeoutMs: limits.authNotifyMs });
-      return { ok: true };
-    } catch (error) {
-      // A coordinator received the command. To repeat the command is safe: it sets values.
-      if (!(error instanceof OutcomeUnknownError)) throw error;
-      await ask(context, (options) => send(swarm, options));
+      await sendPatiently(context, (options) => send(swarm, options));
       return { ok: true };
     } finally {
       await swarm.close();
     }
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error;
-    return { ok: false, missing: mayAnswerLater(error) ? "no coordinator answers" : messageOf(error) };
+    return { ok: false, why: mayAnswerLater(error) ? "no coordinator answers" : messageOf(error) };
+  }
+}
+
+/** Looks for a coordinator for a short time. If a coordinator received the command and did not answer, repeats the
+ *  command for longer. To repeat it is safe, because it sets values. */
+async function sendPatiently(
+  context: VerbContext,
+  send: (options: AskOptions) => Promise<void>,
+): Promise<void> {
+  try {
+    await send({ timeoutMs: limits.authNotifyMs });
+  } catch (error) {
+    if (!(error instanceof OutcomeUnknownError)) throw error;
+    await ask(context, send);
   }
 }
 

@@ -239,7 +239,7 @@ function isOnlyOfGroup(context: VerbContext, { name, group }: Credential): boole
 
 function notePending({ output }: VerbContext, credential: Credential, notified: Notified | undefined): void {
   if (notified?.ok !== false) return;
-  output.note(`the leader does not know yet: ${notified.missing}`);
+  output.note(`the leader does not know the grant of group ${credential.group} yet: ${notified.why}`);
   output.note(`set it later, as an operator: \`${grantCommandOf(credential)}\``);
 }
 

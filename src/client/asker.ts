@@ -21,7 +21,7 @@ import { Listeners } from "../listeners.ts";
 import { check, encode, parseJson } from "../protocol/codec.ts";
 import { forbidden } from "../protocol/forbidden.ts";
 import type { Horizon } from "../protocol/horizon.ts";
-import { type QuickCheck, readQuickly } from "../protocol/quick-checks.ts";
+import { isRefusal, type QuickCheck, readQuickly } from "../protocol/quick-checks.ts";
 import { type CodedError, codedErrorSchema } from "../protocol/schemas.ts";
 import { retried, TryAgain } from "../retry-paused.ts";
 import type { Forbidden, RequestOutcome, Transport } from "../transport/transport.ts";
@@ -36,7 +36,7 @@ export type Answer<Value> =
   /** No leader received the request: nothing was done. */
   | { readonly kind: "no-leader" }
   /** The request may have taken effect, or may still. `isUnreadable`: an answer came that cannot be read.
-   *  `isSilence`: the whole time passed without an answer. */
+   *  `isSilence`: no answer came before the time-out or an abort. */
   | {
       readonly kind: "unknown";
       readonly why: string;
@@ -87,10 +87,10 @@ export interface AskerDeps {
 
 export class Asker {
   readonly #deps: AskerDeps;
-  /** Told when a new leader begins. */
-  readonly #outled = new Listeners();
+  /** Notified when a new leader begins: ends the open requests. */
+  readonly #newLeader = new Listeners();
   /** Number of times that a new leader began. */
-  #changes = 0;
+  #newLeaders = 0;
   /** Ends a pause, so that a new leader is asked at once. */
   readonly #newTerm$ = new Observable<void>((subscriber) =>
     this.#deps.horizon.onTerm(() => subscriber.next()),
@@ -99,8 +99,8 @@ export class Asker {
   constructor(deps: AskerDeps) {
     this.#deps = deps;
     deps.horizon.onNewLeader(() => {
-      this.#changes += 1;
-      this.#outled.notify();
+      this.#newLeaders += 1;
+      this.#newLeader.notify();
     });
   }
 
@@ -134,12 +134,12 @@ export class Asker {
     let wasWithoutLeader = false;
 
     const attempt = async () => {
-      const changes = this.#changes;
+      const newLeadersBefore = this.#newLeaders;
       const timeoutMs = Math.max(1, Math.min(limits.requestTimeoutMs, giveUpAtMs - clock.monotonicMs()));
       const answer = await this.once(question, bytes, { timeoutMs, signal });
       if (answer.kind === "answered") return answer.value;
       if (answer.kind === "no-leader") wasWithoutLeader = true;
-      // The last attempt may end before even the server can answer.
+      // Silence of a short last attempt does not replace the answer that there is no leader.
       const isTooShort = question.kind === "query" && wasWithoutLeader && timeoutMs < limits.silenceMsMin;
       if (answer.kind === "unknown" && !(isTooShort && answer.isSilence === true)) doubt = answer;
       const refusal = answer.kind === "refused" ? backpressureOf(answer.refusal) : undefined;
@@ -150,7 +150,7 @@ export class Asker {
       if (signal.aborted || this.#isClosed()) throw otherwise();
       throw new TryAgain({
         atLeastMs: refusal?.retryAfterMs ?? 0,
-        isProgress: this.#changes > changes,
+        isProgress: this.#newLeaders > newLeadersBefore,
         hurry$: refusal === undefined ? merge(abortOf(signal), this.#newTerm$) : abortOf(signal),
         otherwise,
       });
@@ -169,10 +169,10 @@ export class Asker {
     if (mayAsk?.(question.subject) === false)
       return { kind: "refused", refusal: forbidden({ operation: "publish", subject: question.subject }) };
     const knownWhenAsked = horizon.known;
-    const changes = this.#changes;
+    const newLeadersBefore = this.#newLeaders;
     // Links no signal unless the caller has one: a controller costs as much as the rest of a small request.
     const ended = options.signal === undefined ? undefined : aborts.linkedTo(options.signal);
-    const asked = { timeoutMs: options.timeoutMs, ending: this.#outled };
+    const asked = { timeoutMs: options.timeoutMs, ending: this.#newLeader };
     let outcome: RequestOutcome | Forbidden;
     try {
       outcome = await transport.request(
@@ -187,7 +187,7 @@ export class Asker {
       case "no-responders":
         return { kind: "no-leader" };
       case "timeout":
-        return this.#changes > changes
+        return this.#newLeaders > newLeadersBefore
           ? { kind: "unknown", why: "another coordinator began to lead" }
           : { kind: "unknown", why: "no answer came in time", isSilence: true };
       case "disconnected":
@@ -287,10 +287,6 @@ function readAnswer<Schema extends z.ZodType>(
 
 function unreadable(why: string): Doubt {
   return { kind: "unknown", why, isUnreadable: true };
-}
-
-function isRefusal(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "ok" in value && value.ok === false;
 }
 
 /** A coordinator that lost the lead, or cannot reach its journal, says so; the outcome stays open. */

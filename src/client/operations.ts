@@ -140,7 +140,8 @@ export interface SwarmOperations {
    *  @throws WaggleError `WAGGLE_UNKNOWN_AGENT`
    *  @throws InvalidValueError naming the field: an unknown resource, a time that is over or beyond 7 days */
   hold(target: HoldTargetOption, options: HoldOptions): Promise<Setting<Hold>>;
-  /** Ends a hold at once, without a probe. `changed` is false when there was none. */
+  /** Ends a hold at once, without a probe. `changed` is false when there was none.
+   *  @throws WaggleError `WAGGLE_UNKNOWN_AGENT` · @throws InvalidValueError naming the field: an unknown resource */
   unhold(target: HoldTargetOption, options?: AskOptions): Promise<Setting<null>>;
 
   /** The agent finishes its running tasks and gets no new task. @throws WaggleError `WAGGLE_UNKNOWN_AGENT` */

@@ -55,8 +55,8 @@ export class SubmitQueue {
   #queue: readonly Submission[] = [];
   #arrived: Submission[] = [];
   readonly #inFlight = new Set<readonly Submission[]>();
-  /** Number of new leaders. */
-  #hurries = 0;
+  /** Number of times that a new leader began. */
+  #newLeaders = 0;
   /** Refused groups that wait for their next attempt, with a function that cancels the wait. */
   readonly #turnedAway = new Map<readonly Submission[], () => void>();
   #failures = 0;
@@ -93,7 +93,7 @@ export class SubmitQueue {
   /** A new leader begins. Requests without an answer, which the asker ends, are repeated at once. Tasks that
    *  wait because no leader was present are sent at once. */
   hurry(): void {
-    this.#hurries += 1;
+    this.#newLeaders += 1;
     this.#cancelPause?.();
     this.#cancelPause = undefined;
     this.#failures = 0;
@@ -225,10 +225,10 @@ export class SubmitQueue {
   async #exchange({ submissions, bytes }: Outgoing): Promise<void> {
     this.#inFlight.add(submissions);
     for (const submission of submissions) submission.sent();
-    const hurries = this.#hurries;
+    const newLeadersBefore = this.#newLeaders;
     try {
       const answer = await this.#ask(submissions, bytes);
-      this.#settle(submissions, answer, this.#hurries > hurries);
+      this.#settle(submissions, answer, this.#newLeaders > newLeadersBefore);
     } catch (error) {
       for (const submission of submissions) submission.refuse(error); // larger than the server's maximum
     }

@@ -374,12 +374,9 @@ export type Reply =
   /** The attempt is unknown, or its task was forgotten. Final. */
   | { readonly kind: "gone" }
   | { readonly kind: "stale-token" }
-  /** No such agent, with the ids that resemble it; without `nearMisses`: the agent is not online. */
-  | {
-      readonly kind: "unknown-agent";
-      readonly agent: string;
-      readonly nearMisses?: readonly string[];
-    }
+  | { readonly kind: "agent-not-online"; readonly agent: AgentId }
+  /** No agent has this id. */
+  | { readonly kind: "unknown-agent"; readonly agent: string; readonly nearMisses: readonly string[] }
   /** The session of a request for slots left, lapsed or was fenced. */
   | { readonly kind: "session-over"; readonly agent: AgentId }
   /** The join does not name the agent's newest session. */

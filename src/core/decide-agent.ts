@@ -117,13 +117,13 @@ export function decideUnresponsive(state: SwarmState, agent: AgentId, incarnatio
 
 export function decideDrain(state: SwarmState, agent: AgentId): Decision {
   const row = state.agentById.get(agent);
-  if (row?.online !== true) return answered({ kind: "unknown-agent", agent });
+  if (row?.online !== true) return answered({ kind: "agent-not-online", agent });
   return { events: row.draining ? [] : [{ type: "AgentDrained", agent }], reply: { kind: "ok" } };
 }
 
 export function decideUndrain(state: SwarmState, agent: AgentId): Decision {
   const row = state.agentById.get(agent);
-  if (row?.online !== true) return answered({ kind: "unknown-agent", agent });
+  if (row?.online !== true) return answered({ kind: "agent-not-online", agent });
   return { events: row.draining ? [{ type: "AgentUndrained", agent }] : [], reply: { kind: "ok" } };
 }
 

@@ -146,6 +146,6 @@ function unknownTarget(state: SwarmState, { on, name }: HoldTarget): Reply | und
   if (known === undefined || known.has(name)) return undefined;
   const near = nearMisses(name, known.keys() as Iterable<never>);
   if (on === "agent") return { kind: "unknown-agent", agent: name, nearMisses: near };
-  const hint = near.length === 0 ? "" : `; did you mean ${near.join(", ")}?`;
+  const hint = near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`;
   throw new InvalidValueError(`name: there is no ${on} ${name}${hint}`, { field: "name" });
 }

@@ -21,6 +21,11 @@ export function readQuickly<Value>(bytes: Uint8Array, isRight: QuickCheck<Value>
   }
 }
 
+/** Whether an answer refuses the whole message. */
+export function isRefusal(value: unknown): boolean {
+  return isRecord(value) && value["ok"] === false;
+}
+
 /** Quick check of `submitResponseSchema`: every task was accepted without a warning. */
 export function isPlainSubmitResponse(value: unknown): value is SubmitResponse {
   return isListMessage(value, "answers", isPlainAcceptance);

@@ -109,13 +109,13 @@ function reading<Schema extends z.ZodType>(schema: Schema, toCommand: (request: 
 
 export function operatorAnswer(reply: Reply | undefined, { term, idx }: Commit): object {
   switch (reply?.kind) {
+    case "agent-not-online": {
+      const sentence = `agent ${reply.agent} is not online here: see \`waggle status\``;
+      return codedError("WAGGLE_UNKNOWN_AGENT", sentence, { field: "agent" });
+    }
     case "unknown-agent": {
-      const { agent, nearMisses } = reply;
-      const [field, sentence] =
-        nearMisses === undefined
-          ? ["agent", `agent ${agent} is not online here: see \`waggle status\``]
-          : ["name", `there is no agent ${agent}${suggestion(nearMisses)}`];
-      return codedError("WAGGLE_UNKNOWN_AGENT", sentence, { field });
+      const sentence = `there is no agent ${reply.agent}${suggestion(reply.nearMisses)}`;
+      return codedError("WAGGLE_UNKNOWN_AGENT", sentence, { field: "name" });
     }
     case "invalid-setting":
       return codedError("WAGGLE_INVALID_VALUE", reply.sentence, { field: reply.field });

@@ -305,10 +305,10 @@ describe("draining", () => {
     turns.turn({ type: "UndrainAgent", agent: a1 });
     expect(turns.task("t2").state).toBe("assigned");
     turns.turn({ type: "LeaveAgent", agent: a1, incarnation: first });
-    const unknown = { kind: "unknown-agent", agent: a1 };
+    const offline = { kind: "agent-not-online", agent: a1 };
     expect(turns.turn({ type: "DrainAgent", agent: a1 }, { type: "UndrainAgent", agent: a1 })).toEqual([
-      unknown,
-      unknown,
+      offline,
+      offline,
     ]);
   });
 
