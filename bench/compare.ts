@@ -20,7 +20,7 @@ import { Children, stopAtSignals } from "./harness/children.ts";
 import { type BenchFlags, readFlags, usage } from "./harness/flags.ts";
 import { type Growth, measureGrowth } from "./harness/growth.ts";
 import { Pace } from "./harness/pace.ts";
-import { writeReport } from "./harness/page.ts";
+import { unfitForPage, writeReport } from "./harness/page.ts";
 import { codeNameOf, newestNatsServer, preparePeers } from "./harness/prepare.ts";
 import { type Figure, Figures, type Run } from "./harness/record.ts";
 import { flagsOrExitCode } from "./harness/refusing.ts";
@@ -42,15 +42,28 @@ async function main(argv: readonly string[]): Promise<number> {
     console.error(wrong);
     return 2;
   }
-  const run =
-    flags.from === undefined
-      ? await measureAll(flags)
-      : (JSON.parse(readFileSync(flags.from, "utf8")) as Run);
+  const run = flags.from === undefined ? await measureAll(flags) : readRun(flags.from);
+  if (run === undefined) {
+    console.error(`--from: ${flags.from} is no run that --out wrote`);
+    return 2;
+  }
   if (flags.json) console.log(JSON.stringify(run));
   else console.log([conditionsOf(run), ...tablesOf(run).map(asText)].join("\n\n"));
   if (flags.out !== undefined) writeFileSync(flags.out, JSON.stringify(run));
-  if (flags.report) console.error(`written: ${writeReport(run, root).join(", ")}`);
-  return 0;
+  const unfit = unfitForPage(run);
+  if (flags.report && unfit === undefined) console.error(`written: ${writeReport(run, root).join(", ")}`);
+  if (flags.report && unfit !== undefined) console.error(`! --report wrote nothing: the run ${unfit}`);
+  return run.figures.length === 0 || (flags.report && unfit !== undefined) ? 1 : 0;
+}
+
+function readRun(path: string): Run | undefined {
+  try {
+    const run = JSON.parse(readFileSync(path, "utf8")) as Partial<Run> | null;
+    const isRun = Array.isArray(run?.figures) && Array.isArray(run.leftOut) && run.machine !== undefined;
+    return isRun ? (run as Run) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Tells before the run what would fail at its end. */

@@ -2,6 +2,14 @@
 
 import type { Order } from "../peers/peer.ts";
 
+/** Names of the windows of the case `sustained`, by the number of tasks that ended before. */
+export const sustainedPlaces = {
+  first: "the first 10⁵",
+  warming: "10⁵ to 5 · 10⁵ ended tasks",
+  before: "5 · 10⁵ to 10⁶ ended tasks",
+  past: "past 10⁶ ended tasks",
+} as const;
+
 export const mainCases = ["c1024", "c64", "c1", "burst", "open", "open2k"] as const;
 export const growthCases = [
   "durability",

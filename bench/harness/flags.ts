@@ -3,7 +3,7 @@
 import { parseArgs } from "node:util";
 import { type CaseName, caseNames, growthCases, mainCases } from "./cases.ts";
 import { type Read, refusing } from "./refusing.ts";
-import { type SystemName, systemKinds } from "./systems.ts";
+import { mainSystems, type SystemName, systemKinds } from "./systems.ts";
 
 export interface BenchFlags {
   readonly cases: readonly CaseName[];
@@ -18,11 +18,6 @@ export interface BenchFlags {
   readonly out?: string;
   readonly from?: string;
 }
-
-/** Without the forms of Waggle that the growth case `durability` compares. */
-const systemsByDefault = (Object.keys(systemKinds) as SystemName[]).filter(
-  (name) => !name.startsWith("waggle-"),
-);
 
 export const usage = `usage: npm run bench -- [options]
 
@@ -65,7 +60,7 @@ export function readFlags(argv: readonly string[]): Read<BenchFlags> {
       args: [...argv],
       options: {
         cases: { type: "string", default: mainCases.join(",") },
-        only: { type: "string", default: systemsByDefault.join(",") },
+        only: { type: "string", default: mainSystems.join(",") },
         beside: { type: "string", multiple: true, default: [] },
         rounds: { type: "string" },
         quick: { type: "boolean", default: false },

@@ -3,7 +3,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { Order } from "../peers/peer.ts";
-import { type GrowthCase, IDLE_SETTLE_SECONDS } from "./cases.ts";
+import { type GrowthCase, IDLE_SETTLE_SECONDS, sustainedPlaces } from "./cases.ts";
 import { until } from "./children.ts";
 import { between, residentMiB, spent } from "./machine.ts";
 import type { Figure } from "./record.ts";
@@ -292,9 +292,8 @@ async function measureSustained({ pace, add, say, quick }: Growth, system: Syste
   let past = 0;
   await pace.calm();
   for (let round = 1; lasts(secondsMin) || (past < pastMin && lasts(secondsMax)); round += 1) {
-    const isPast = ended >= 1_000_000;
-    past += isPast ? 1 : 0;
-    const place = isPast ? "past 10⁶ ended tasks" : ended < 100_000 ? "the first 10⁵" : "between";
+    past += ended >= 1_000_000 ? 1 : 0;
+    const place = placeOf(ended);
     const figure = await measureWindow(system, { op: "closed", concurrency: 1024, ms: stepMs });
     const coordinatorMiB = residentMiB(coordinatorOf(system));
     add({ case: "sustained", system: place, round, ...figure, endedBefore: ended, coordinatorMiB });
@@ -302,6 +301,12 @@ async function measureSustained({ pace, add, say, quick }: Growth, system: Syste
     pace.ended(round, Math.max(round, (secondsMin * 1000) / stepMs));
   }
   say(`sustained: ${ended.toLocaleString("en")} tasks ended`);
+}
+
+function placeOf(ended: number): string {
+  if (ended < 100_000) return sustainedPlaces.first;
+  if (ended < 500_000) return sustainedPlaces.warming;
+  return ended < 1_000_000 ? sustainedPlaces.before : sustainedPlaces.past;
 }
 
 function coordinatorOf({ pids }: System): number {

@@ -3,11 +3,11 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Budgets, budgetConditions, budgetTable } from "./budget.ts";
-import { growthCases } from "./cases.ts";
+import { growthCases, mainCases } from "./cases.ts";
 import { type Bar, barChart } from "./charts.ts";
 import { Figures, type Run, roles } from "./record.ts";
 import type { Spread } from "./statistics.ts";
-import { titleOf } from "./systems.ts";
+import { mainSystems, titleOf } from "./systems.ts";
 import { asMarkdown, conditionsOf, numberText, spreadText, tablesOf } from "./tables.ts";
 
 /** Marked parts of the page, each with the command that writes the part. */
@@ -160,27 +160,47 @@ function tablesIn(run: Run): readonly string[] {
   return tablesOf(run).flatMap((table) => [`### ${headingOf(table.title)}`, asMarkdown(table)]);
 }
 
-/** The systems that did more tasks per second than Waggle in the same rounds. */
+/** Where a lower value is worse, and where a higher value is. */
+const measures = [
+  { what: "tasks/s", field: "ratePerSecond", isMoreBetter: true, cases: ["c1024", "c64", "c1", "burst"] },
+  { what: "p99", field: "p99", isMoreBetter: false, cases: ["c1", "open", "open2k"] },
+  { what: "CPU time", field: "us", isMoreBetter: false, cases: ["c1024", "c64", "c1", "open2k"] },
+] as const;
+
+/** The systems that did better than Waggle in the same rounds. */
 export function lossesOf(run: Run): string {
   const figures = new Figures(run);
-  const losses = figures.cases().flatMap((name) =>
-    figures.systemsIn(name).flatMap((system) => {
-      const ratio = system.startsWith("waggle") ? undefined : figures.ratio(name, "waggle", system);
-      if (ratio === undefined || ratio.median >= 1 || !["c1024", "c64", "c1", "burst"].includes(name))
-        return [];
-      if (system === "append") return []; // a step of a task, not a system
-      return [`| ${name} | ${titleOf(system)} | ${spreadText(ratio, 2)} |`];
-    }),
+  const losses = measures.flatMap(({ what, field, isMoreBetter, cases }) =>
+    cases.flatMap((name) =>
+      figures.systemsIn(name).flatMap((system) => {
+        if (system.startsWith("waggle") || system === "append") return []; // an append is a step of a task
+        const ratio = figures.ratio(name, "waggle", system, field);
+        if (ratio === undefined || (isMoreBetter ? ratio.median >= 1 : ratio.median <= 1)) return [];
+        return [`| ${what} | ${name} | ${titleOf(system)} | ${spreadText(ratio, 2)} |`];
+      }),
+    ),
   );
-  if (losses.length === 0)
-    return "In no measured case did a measured system do more tasks per second than Waggle.";
+  if (losses.length === 0) return "In no measured case did a measured system do better than Waggle.";
   return [
-    "Waggle does fewer tasks per second than the systems of the table, in the same rounds.",
+    "The systems of the table did more tasks per second than Waggle, or had a lower p99 or CPU time per task, in the same rounds.",
     "",
-    "| case | system | Waggle ÷ system |",
-    "|---|---|--:|",
+    "| measure | case | system | Waggle ÷ system |",
+    "|---|---|---|--:|",
     ...losses,
   ].join("\n");
+}
+
+/** What keeps a run from replacing a part of the page, as the end of a sentence on the run; undefined if it may. */
+export function unfitForPage(run: Run): string | undefined {
+  if (run.figures.every(({ error }) => error !== undefined)) return "measured nothing";
+  if (run.quick) return "has short windows";
+  if (isOfGrowth(run)) return undefined;
+  const measured = new Figures(run);
+  const lacking = [
+    ...mainCases.filter((name) => measured.of(name, "waggle").length === 0),
+    ...mainSystems.filter((system) => measured.of("c1", system).length === 0),
+  ];
+  return lacking.length > 0 ? `lacks ${lacking.join(", ")}` : undefined;
 }
 
 function headingOf(title: string): string {

@@ -96,7 +96,7 @@ export const systemKinds = {
   rabbitmq: {
     title: "RabbitMQ, durable with confirms",
     keeps: "waiting tasks, in files",
-    start: { server: "rabbitmq", peer: "rabbitmq", workers: 2 },
+    start: { server: "rabbitmq", peer: "rabbitmq", workers: 2, settings: { queueVersion: 2 } },
   },
   waggle: {
     title: "Waggle on JetStream",
@@ -121,6 +121,11 @@ export const systemKinds = {
 } as const satisfies Readonly<Record<string, SystemKind>>;
 
 export type SystemName = keyof typeof systemKinds;
+
+/** Without the forms of Waggle that the growth case `durability` compares. */
+export const mainSystems = (Object.keys(systemKinds) as SystemName[]).filter(
+  (name) => !name.startsWith("waggle-"),
+);
 
 export function titleOf(name: string): string {
   return name in systemKinds ? systemKinds[name as SystemName].title : name;

@@ -1,5 +1,6 @@
-// RabbitMQ: a durable classic queue, persistent messages, publisher confirms, results by direct reply-to. Workers
-// acknowledge several messages at once. The prefetch is within the range of RabbitMQ's page on confirms (100 to 300).
+// RabbitMQ: a durable classic queue of version 2, persistent messages, publisher confirms, results by direct reply-to.
+// Workers acknowledge several messages at once. The prefetch is within the range of RabbitMQ's page on confirms (100 to
+// 300).
 
 import { connect } from "amqplib";
 import type { Client, PeerConfig } from "./peer.ts";

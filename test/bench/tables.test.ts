@@ -1,10 +1,12 @@
 // How a run is read: rounds that count, ratios, requirements, tables, charts, and the measured part of the page.
 
 import { describe, expect, it } from "vitest";
+import { mainCases, sustainedPlaces } from "../../bench/harness/cases.ts";
 import { barChart } from "../../bench/harness/charts.ts";
-import { chartsOf, isOfGrowth, lossesOf, withPart } from "../../bench/harness/page.ts";
+import { chartsOf, isOfGrowth, lossesOf, unfitForPage, withPart } from "../../bench/harness/page.ts";
 import { Figures } from "../../bench/harness/record.ts";
 import { isMet, latencyOverPath, requirementsOf } from "../../bench/harness/required.ts";
+import { mainSystems } from "../../bench/harness/systems.ts";
 import { asMarkdown, asText, conditionsOf, tablesOf } from "../../bench/harness/tables.ts";
 import { aFigure, aRun } from "./run-fixture.ts";
 
@@ -78,7 +80,11 @@ describe("requirements", () => {
   it("compare rounds of a long run that are no pairs by their medians", () => {
     const at = (system: string, round: number, ratePerSecond: number) =>
       aFigure({ case: "sustained", system, round, ratePerSecond });
-    const figures = [at("the first 10⁵", 1, 1_000), at("past 10⁶ ended tasks", 9, 900)];
+    const figures = [
+      at(sustainedPlaces.first, 1, 100),
+      at(sustainedPlaces.before, 5, 1_000),
+      at(sustainedPlaces.past, 9, 900),
+    ];
     const found = requirementsOf(new Figures({ figures }), 24).find(({ what }) => what.startsWith("10⁶"));
     expect(found?.value?.median).toBeCloseTo(0.9);
   });
@@ -87,6 +93,12 @@ describe("requirements", () => {
     expect(requirementsOf(new Figures({ figures: [] }), 20).map(isMet)).not.toContain(true);
     expect(requirementsOf(new Figures({ figures: [] }), 20).map(isMet)).not.toContain(false);
   });
+});
+
+it("short windows decide nothing about requirements", () => {
+  const titlesOf = (quick: boolean) => tablesOf(aRun({ quick })).map(({ title }) => title);
+  expect(titlesOf(false)).toContain("required");
+  expect(titlesOf(true)).not.toContain("required");
 });
 
 describe("tables", () => {
@@ -173,12 +185,37 @@ describe("the page", () => {
     expect(ofCases(), "all systems were left out").toBe(false);
   });
 
+  it("takes whole runs with full windows only", () => {
+    const whole = aRun({
+      figures: mainCases.flatMap((name) =>
+        mainSystems.map((system) => aFigure({ case: name, system, round: 1 })),
+      ),
+    });
+    expect(unfitForPage(whole)).toBeUndefined();
+    expect(unfitForPage({ ...whole, quick: true })).toBe("has short windows");
+    expect(unfitForPage({ ...whole, figures: [] })).toBe("measured nothing");
+    const without = whole.figures.filter(({ case: name }) => name !== "burst");
+    expect(unfitForPage({ ...whole, figures: without })).toBe("lacks burst");
+    const part = whole.figures.filter(({ system }) => system !== "bullmq");
+    expect(unfitForPage({ ...whole, figures: part })).toBe("lacks bullmq");
+    const growth = aRun({ figures: [aFigure({ case: "idle", system: "100 agents", round: 1 })] });
+    expect(unfitForPage(growth)).toBeUndefined();
+  });
+
   it("without marks is refused", () => {
     expect(() => withPart("nothing", "budget", "new")).toThrow("lacks the marks <!-- budget:");
   });
 
   it("lists the systems that were faster", () => {
-    expect(lossesOf(aRun())).toContain("| c1024 | NATS request/reply | 0.65 (0.50–0.80) |");
+    expect(lossesOf(aRun())).toContain("| tasks/s | c1024 | NATS request/reply | 0.65 (0.50–0.80) |");
+    expect(lossesOf(aRun())).not.toContain("| CPU time |");
+    const costly = aRun({
+      figures: [
+        aFigure({ system: "bare", round: 1, usByRole: { client: 10 } }),
+        aFigure({ system: "waggle", round: 1 }),
+      ],
+    });
+    expect(lossesOf(costly)).toContain("| CPU time | c1024 | NATS request/reply | 6.00 (6.00–6.00) |");
     const won = aRun({ figures: [aFigure({ system: "waggle", round: 1 })] });
     expect(lossesOf(won)).toContain("In no measured case");
   });
