@@ -7,7 +7,7 @@ import { type Role, roles } from "./record.ts";
 import { numberText, type Table } from "./tables.ts";
 
 /** Profiled roles: of two agent processes one, which stands for both. */
-export type ProfiledRole = Exclude<Role, "server">;
+export type ProfiledRole = Exclude<Role, "server" | "followers">;
 
 export interface Budget extends CodeName {
   readonly node: string;

@@ -192,7 +192,8 @@ const BURST_SECONDS = 1.7;
 /** An idle swarm, before its first window. */
 export const IDLE_SETTLE_SECONDS = 12;
 
-/** Number of forms, seconds of a window and its ramp, and seconds of what comes before the windows, after the start. */
+/** Number of forms; mean seconds of a window with its ramp and its check; seconds between the start and the first
+ *  window. */
 const growthPlans: Readonly<
   Record<GrowthCase, { readonly forms: number; readonly seconds: number; readonly preparing: number }>
 > = {
@@ -200,7 +201,7 @@ const growthPlans: Readonly<
   agents: { forms: 3, seconds: 5, preparing: 20 },
   users: { forms: 3, seconds: 5, preparing: 10 },
   waiting: { forms: 4, seconds: 5, preparing: 70 },
-  followers: { forms: 3, seconds: 6, preparing: 15 },
+  followers: { forms: 3, seconds: 28, preparing: 15 },
   idle: { forms: 1, seconds: 10, preparing: IDLE_SETTLE_SECONDS },
   acquire: { forms: 1, seconds: 2, preparing: 0 },
   base: { forms: 4, seconds: 7, preparing: 30 },

@@ -72,7 +72,7 @@ export class Children {
 
   /** Starts a process of a measured system (bench/peers). Resolves when the process is ready. */
   async startPeer(
-    role: "setup" | "worker" | "client",
+    role: "setup" | "worker" | "client" | "followers",
     peer: string,
     config: PeerConfig,
     execArgv: readonly string[] = [],
@@ -176,7 +176,7 @@ export function stopAtSignals(children: Children, folder?: string): void {
     });
 }
 
-/** A worker or client process of a measured system. */
+/** A process of a measured system. */
 export class PeerProcess {
   readonly child: ChildProcess;
   readonly #name: string;

@@ -56,7 +56,18 @@ interface Form extends StartMore {
   readonly kind?: SystemName;
   /** No task runs before the windows. */
   readonly isCold?: boolean;
-  readonly prepare?: (system: System) => Promise<unknown>;
+  /** @returns a check that runs after each window, or nothing */
+  readonly prepare?: (system: System) => Promise<Check | undefined>;
+}
+
+/** @returns what the check measured
+ *  @throws Error if the windows do not show what the form stands for */
+type Check = () => Promise<Partial<Figure>>;
+
+interface StartedForm {
+  readonly form: Form;
+  readonly system: System;
+  readonly check: Check | undefined;
 }
 
 const durabilityForms: readonly Form[] = (
@@ -85,15 +96,59 @@ function waitingForms(isQuick: boolean): readonly Form[] {
   }));
 }
 
-async function park(system: System, tasks: number): Promise<void> {
+async function park(system: System, tasks: number): Promise<undefined> {
   const { value } = await system.ask({ op: "call", name: "park", amount: tasks }, 600_000);
   if (value !== tasks) throw new Error(`${value} of ${tasks} tasks wait; the others were refused`);
 }
 
 const followerForms: readonly Form[] = [0, 10, 50].map((followers) => ({
   name: `${followers} followers`,
-  prepare: (system) => system.ask({ op: "call", name: "follow", amount: followers }),
+  hasFollowers: followers > 0,
+  prepare: (system) => follow(system, followers),
 }));
+
+const EVENTS_PER_TASK_MIN = 3; // submitted, assigned, ended
+/** Maximum wait for the events of a window. 50 followers on two cores fall behind, and need about a minute. */
+const LAST_EVENTS_MS = 180_000;
+
+/** Followers of all events, in a process of their own. Resolves when each follower sees events.
+ *  @returns a check that each follower saw the events of all tasks since then */
+export async function follow(
+  { ask, followers }: Pick<System, "ask" | "followers">,
+  connections: number,
+  waitMs = LAST_EVENTS_MS,
+): Promise<Check | undefined> {
+  if (followers === undefined) return undefined;
+  await followers.ask({ op: "call", name: "follow", amount: connections });
+  const seen = async () =>
+    (await followers.ask({ op: "call", name: "seen", amount: 1 })).value as readonly number[];
+  const ended = async () => (await ask({ op: "call", name: "ended", amount: 1 })).value as number;
+  const isFollowing = async () => {
+    await ask({ op: "burst", tasks: 1 });
+    return Math.min(...(await seen())) > 0;
+  };
+  await until("events at each follower", isFollowing);
+  const endedBefore = await ended();
+  return async () => {
+    const from = performance.now();
+    const tasks = (await ended()) - endedBefore;
+    const areAllSeen = async () => missedEvents(await seen(), tasks) === undefined;
+    await until("the last events", areAllSeen, waitMs).catch(() => undefined); // the next line throws
+    const missed = missedEvents(await seen(), tasks);
+    if (missed !== undefined) throw new Error(`${missed}, ${waitMs / 1000} s after a window`);
+    return { caughtUpMs: performance.now() - from };
+  };
+}
+
+/** @param seen number of events, per follower
+ *  @returns undefined if each follower saw what the tasks imply */
+export function missedEvents(seen: readonly number[], tasks: number): string | undefined {
+  const implied = tasks * EVENTS_PER_TASK_MIN;
+  const short = seen.filter((events) => events < implied);
+  if (short.length === 0) return undefined;
+  const [least, all] = [Math.min(...short), implied].map((events) => events.toLocaleString("en"));
+  return `${short.length} of ${seen.length} followers missed events: the least saw ${least} of at least ${all}`;
+}
 
 async function compare(
   growth: Growth,
@@ -101,34 +156,50 @@ async function compare(
   order: Steady,
   forms: readonly Form[],
 ): Promise<void> {
-  const started: { readonly form: Form; readonly system: System }[] = [];
+  const started: StartedForm[] = [];
   for (const form of forms) {
-    const system = await startForm(growth, `${name}-${form.name.replaceAll(" ", "-")}`, form);
-    if (system !== undefined) started.push({ form, system });
+    const found = await startForm(growth, `${name}-${form.name.replaceAll(" ", "-")}`, form);
+    if (found !== undefined) started.push(found);
   }
-  const turns = started.map(({ form, system }) => ({
+  const refuted = new Set<string>();
+  const turns = started.map(({ form, system, check }) => ({
     system,
     order,
     ramp: growthRampOf(order, growth),
     name: form.name,
-    more: () => ({ coordinatorMiB: residentMiB(coordinatorOf(system)) }),
+    more: async () => {
+      const coordinatorMiB = residentMiB(coordinatorOf(system));
+      try {
+        return { coordinatorMiB, ...(await check?.()) };
+      } catch (error) {
+        refuted.add(form.name);
+        growth.failed.add(system);
+        leaveOut(growth, form, error);
+        return {};
+      }
+    },
   }));
-  await measureInTurn(name, turns, growth);
+  const figures: Figure[] = [];
+  await measureInTurn(name, turns, { ...growth, add: (figure) => void figures.push(figure) });
   for (const { system } of started) await system.stop();
+  for (const figure of figures) if (!refuted.has(figure.system)) growth.add(figure);
+}
+
+function leaveOut({ leftOut, say }: Growth, { name }: Form, error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  leftOut.push({ system: name, reason });
+  say(`! ${name} is left out: ${reason}`);
 }
 
 /** Starts, warms up and prepares a form. @returns undefined if that fails: the form is left out */
-async function startForm(growth: Growth, name: string, form: Form): Promise<System | undefined> {
+async function startForm(growth: Growth, name: string, form: Form): Promise<StartedForm | undefined> {
   let system: System | undefined;
   try {
     system = await growth.systems.start(systemKinds[form.kind ?? "waggle"], name, form);
     if (!form.isCold) await system.ask(warmUp);
-    await form.prepare?.(system);
-    return system;
+    return { form, system, check: await form.prepare?.(system) };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    growth.leftOut.push({ system: form.name, reason });
-    growth.say(`! ${form.name} is left out: ${reason}`);
+    leaveOut(growth, form, error);
     await system?.stop();
     return undefined;
   }
@@ -141,8 +212,9 @@ async function withForm(
   form: Form,
   measure: (system: System) => Promise<void>,
 ): Promise<void> {
-  const system = await startForm(growth, name, form);
-  if (system === undefined) return;
+  const started = await startForm(growth, name, form);
+  if (started === undefined) return;
+  const { system } = started;
   try {
     await measure(system);
   } catch (error) {

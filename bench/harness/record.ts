@@ -5,8 +5,10 @@ import { FOREIGN_CORES_MAX } from "./machine.ts";
 import type { CodeName } from "./prepare.ts";
 import { ratiosByRound, type Spread, spreadOf } from "./statistics.ts";
 
+/** The roles of all tables. */
 export const roles = ["server", "coordinator", "workers", "client"] as const;
-export type Role = (typeof roles)[number];
+/** Followers are in the tables of cases that have some. */
+export type Role = (typeof roles)[number] | "followers";
 
 /** One window of one system. */
 export interface Figure extends Partial<Omit<Timing, "value">> {
@@ -22,6 +24,8 @@ export interface Figure extends Partial<Omit<Timing, "value">> {
   readonly stolen?: number;
   /** Resident memory of the coordinator, in the cases that grow. */
   readonly coordinatorMiB?: number;
+  /** From the end of the window until each follower had seen all events, in the case of followers. */
+  readonly caughtUpMs?: number;
   /** Part of the window in which a base was written, in the case of bases. */
   readonly baseShare?: number;
   /** Tasks ended before, in the sustained case. */
@@ -61,6 +65,7 @@ type NumberField =
   | "foreign"
   | "wantedPerSecond"
   | "coordinatorMiB"
+  | "caughtUpMs"
   | "baseShare";
 
 /** Reads a run by case and system. A round with a window under foreign load does not count, unless all rounds of the
@@ -78,6 +83,12 @@ export class Figures {
 
   cases(): string[] {
     return [...new Set(this.#figures.map((figure) => figure.case))];
+  }
+
+  rolesIn(name: string): readonly Role[] {
+    const has = (role: Role) =>
+      this.#figures.some((figure) => figure.case === name && figure.usByRole?.[role] !== undefined);
+    return has("followers") ? [...roles, "followers"] : roles;
   }
 
   /** All measured rounds. */

@@ -22,8 +22,8 @@ export interface Turn {
   readonly ramp?: Order | undefined;
   /** Name of the figure. Default: the system's name. */
   readonly name?: string;
-  /** Measured beside the window. */
-  readonly more?: () => Partial<Figure>;
+  /** Measured right after the window. If it rejects, the window fails. */
+  readonly more?: () => Promise<Partial<Figure>>;
 }
 
 export async function measureInTurn(
@@ -47,7 +47,7 @@ async function measure(name: string, round: number, turn: Turn, measuring: Measu
     await pace.calm();
     if (turn.ramp !== undefined) await system.ask(turn.ramp);
     const figure = await measureWindow(system, order);
-    add({ ...place, ...figure, ...turn.more?.() });
+    add({ ...place, ...figure, ...(await turn.more?.()) });
   } catch (cause) {
     const error = cause instanceof Error ? cause.message : String(cause);
     say(`! ${system.name}, ${name}: ${error}`);

@@ -24,6 +24,8 @@ export interface System {
   readonly name: string;
   readonly pids: Pids;
   ask(order: Order, timeoutMs?: number): Promise<Timing>;
+  /** The process of the followers, if the system was started with one. */
+  readonly followers?: Pick<PeerProcess, "ask">;
   stop(): Promise<void>;
 }
 
@@ -144,6 +146,8 @@ export interface SystemsContext {
 export interface StartMore {
   readonly settings?: Settings;
   readonly nodeOptions?: NodeOptionsByRole;
+  /** Waggle also has a process for connections that follow all events. */
+  readonly hasFollowers?: boolean;
   /** In addition to the present environment. */
   readonly coordinatorEnv?: NodeJS.ProcessEnv;
   /** Called for each record of the coordinator's log. */
@@ -226,6 +230,7 @@ export class Systems {
       // Options of Node serve one agent process: two profiles of the same work tell no more.
       workers.push(await children.startPeer("worker", "waggle", config, n === 0 ? nodeOptions.worker : []));
     const client = await children.startPeer("client", "waggle", config, nodeOptions.client);
+    const followers = more.hasFollowers ? await children.startPeer("followers", "waggle", config) : undefined;
     return {
       name,
       pids: {
@@ -233,10 +238,12 @@ export class Systems {
         coordinator: [coordinator.pid ?? 0],
         workers: workers.map(({ pid }) => pid),
         client: [client.pid],
+        ...(followers === undefined ? {} : { followers: [followers.pid] }),
       },
       ask: async (order, timeoutMs) => await client.ask(order, timeoutMs),
+      ...(followers === undefined ? {} : { followers }),
       stop: async () => {
-        for (const { child } of [client, ...workers]) await children.stop(child);
+        for (const { child } of [followers ?? [], client, workers].flat()) await children.stop(child);
         await children.stop(coordinator);
         isStopped = true;
         if (server === undefined) for (const pid of broker) process.kill(pid, "SIGTERM");

@@ -1,7 +1,7 @@
 // A run as tables: for the terminal and for docs/performance.md.
 
 import { type CaseName, titles } from "./cases.ts";
-import { Figures, type Role, type Run, roles } from "./record.ts";
+import { Figures, type Role, type Run } from "./record.ts";
 import { isMet, type Requirement, requirementsOf } from "./required.ts";
 import type { Spread } from "./statistics.ts";
 import { titleOf } from "./systems.ts";
@@ -27,6 +27,7 @@ export function tablesOf(run: Run): readonly Table[] {
 function tableOf(figures: Figures, name: CaseName): Table {
   const title = titles[name];
   const systems = figures.systemsIn(name);
+  const roles = figures.rolesIn(name);
   const table = (head: readonly string[], row: (system: string) => readonly string[]): Table => ({
     title,
     head: ["system", ...head, ...loadHead],
@@ -44,6 +45,14 @@ function tableOf(figures: Figures, name: CaseName): Table {
     ...roles.map((role) => numberText(figures.spreadOfRole(name, system, role)?.median, 1)),
     numberText(figures.usOfAll(name, system)?.median, 1),
   ];
+  const openHead = ["rate/s", "reached/s", "p50 ms", "p99 ms", "max ms"];
+  const openTexts = (system: string) => [
+    middle(system, "wantedPerSecond"),
+    middle(system, "ratePerSecond"),
+    spread(system, "p50", 2),
+    spread(system, "p99", 1),
+    middle(system, "max", 0),
+  ];
   const usHead = [...roles.map(us), "all µs"];
 
   switch (name) {
@@ -56,12 +65,11 @@ function tableOf(figures: Figures, name: CaseName): Table {
       ]);
     case "open":
     case "open2k":
+      return table([...openHead, ...usHead], (system) => [...openTexts(system), ...usTexts(system)]);
     case "followers":
-      return table(["rate/s", "p50 ms", "p99 ms", "max ms", ...usHead], (system) => [
-        middle(system, "wantedPerSecond"),
-        spread(system, "p50", 2),
-        spread(system, "p99", 1),
-        middle(system, "max", 0),
+      return table([...openHead, "caught up ms", ...usHead], (system) => [
+        ...openTexts(system),
+        middle(system, "caughtUpMs"),
         ...usTexts(system),
       ]);
     case "acquire":

@@ -1,7 +1,7 @@
-// One process of a measured system: a worker whose handler does nothing, or the client that submits tasks and takes
-// times. Started by the benchmark: main.js setup|worker|client PEER CONFIG
+// One process of a measured system: a worker whose handler does nothing, the client that submits tasks and takes
+// times, or followers of all events. Started by the benchmark: main.js setup|worker|client|followers PEER CONFIG
 
-import type { Client, Order, Peer, PeerConfig, Timing } from "./peer.ts";
+import type { Calls, Client, Order, Peer, PeerConfig, Timing } from "./peer.ts";
 
 const [role, peerName, json] = process.argv.slice(2);
 const config = JSON.parse(json ?? "") as PeerConfig;
@@ -14,18 +14,29 @@ if (role === "setup") await peer.setup?.(config);
 if (role === "worker") await peer.worker?.(config);
 if (role === "client") {
   const client = await peer.client(config);
+  answer((order) => perform(client, order));
+}
+if (role === "followers") {
+  const calls = peer.followers?.(config) ?? {};
+  answer(async (order) => {
+    if (order.op !== "call") throw new Error(`followers submit no tasks: ${order.op}`);
+    return await call(calls, order);
+  });
+}
+process.send?.("ready");
+if (role === "setup") process.exit(0);
+
+function answer(act: (order: Order) => Promise<Timing>): void {
   process.on("message", ({ id, order }: { id: number; order: Order }) => {
-    follow(client, order).then(
+    act(order).then(
       (timing) => process.send?.({ id, timing }),
       (error: unknown) =>
         process.send?.({ id, error: error instanceof Error ? error.message : String(error) }),
     );
   });
 }
-process.send?.("ready");
-if (role === "setup") process.exit(0);
 
-async function follow(client: Client, order: Order): Promise<Timing> {
+async function perform(client: Client, order: Order): Promise<Timing> {
   switch (order.op) {
     case "closed":
       return await closed(client, order);
@@ -33,13 +44,16 @@ async function follow(client: Client, order: Order): Promise<Timing> {
       return await burst(client, order);
     case "open":
       return await open(client, order);
-    case "call": {
-      const from = performance.now();
-      const value = await client.calls?.[order.name]?.(order.amount);
-      const ms = performance.now() - from;
-      return { tasks: order.amount, ms, ratePerSecond: (order.amount / ms) * 1000, value };
-    }
+    case "call":
+      return await call(client.calls ?? {}, order);
   }
+}
+
+async function call(calls: Calls, { name, amount }: Extract<Order, { op: "call" }>): Promise<Timing> {
+  const from = performance.now();
+  const value = await calls[name]?.(amount);
+  const ms = performance.now() - from;
+  return { tasks: amount, ms, ratePerSecond: (amount / ms) * 1000, value };
 }
 
 /** Keeps `concurrency` tasks in flight. Latencies of tasks that end after the window count, and their time, too. */

@@ -34,8 +34,11 @@ export interface Client {
   /** Submits many tasks at once. Resolves with the end of the last task, to the instant at which the system had
    *  accepted all tasks. Default: many calls of `one`. */
   burst?(tasks: number, payload: string): Promise<number>;
-  readonly calls?: Readonly<Record<string, (amount: number) => Promise<unknown>>>;
+  readonly calls?: Calls;
 }
+
+/** What a process does beside tasks, by the name in the order. */
+export type Calls = Readonly<Record<string, (amount: number) => Promise<unknown>>>;
 
 export interface Peer {
   /** Runs once, before the processes start. */
@@ -43,6 +46,8 @@ export interface Peer {
   /** A process that serves tasks. Absent if the system has no workers. */
   worker?(config: PeerConfig): Promise<unknown>;
   client(config: PeerConfig): Promise<Client>;
+  /** A process of connections that follow all events. Absent if the system has no events. */
+  followers?(config: PeerConfig): Calls;
 }
 
 export type Order =

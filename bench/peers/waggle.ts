@@ -1,7 +1,7 @@
 // Waggle through its public SDK. Server and coordinator are processes of their own, started by the benchmark.
 
 import type * as Sdk from "../../dist/src/index.js";
-import type { Client, PeerConfig } from "./peer.ts";
+import type { Calls, Client, PeerConfig } from "./peer.ts";
 
 const resource = "bench-resource";
 
@@ -24,7 +24,7 @@ export async function worker(config: PeerConfig): Promise<void> {
   await Promise.all(Array.from({ length: agents }, (_, at) => start(at)));
 }
 
-/** A window with fewer agents would be wrong. */
+/** A window with fewer agents or followers would be wrong. */
 function endWith(error: Error): never {
   console.error(error);
   process.exit(1);
@@ -38,38 +38,51 @@ export async function client(config: PeerConfig): Promise<Client> {
     made += 1;
     return { kind: "noop", payload, ...(users === 1 ? {} : { user: `user-${made % users}` }) };
   };
-  let seen = 0;
+  let ended = 0;
   return {
     one: async (payload) => {
       const handle = await swarm.submit(request(payload));
       await handle.result();
+      ended += 1;
     },
     burst: async (tasks, payload) => {
       const submit = () => swarm.submit(request(payload));
       const handles = await Promise.all(Array.from({ length: tasks }, submit));
       const acceptedAt = performance.now();
       await Promise.all(handles.map((handle) => handle.result()));
+      ended += tasks;
       return acceptedAt;
     },
     calls: {
       /** Tasks of a kind that no agent serves: they wait. */
       park: async (tasks) => await park(swarm, tasks, "x".repeat(config.payloadBytes)),
-      /** So many more connections follow all events. */
-      follow: async (followers) => {
-        for (let n = 0; n < followers; n += 1) {
-          const own = await swarmOf(config);
-          own.events({ follow: true }).subscribe({
-            next: () => {
-              seen += 1;
-            },
-            error: (error: unknown) => console.error(String(error)),
-          });
-        }
-      },
-      seen: async () => seen,
+      /** @returns number of tasks that ended so far; parked tasks do not count */
+      ended: async () => ended,
       /** @returns ms of the first slot lease of each of so many fresh connections */
       acquire: async (connections) => await firstAcquires(config, connections),
     },
+  };
+}
+
+export function followers(config: PeerConfig): Calls {
+  const seen: number[] = [];
+  return {
+    /** So many more connections follow all events. */
+    follow: async (connections) => {
+      for (let n = 0; n < connections; n += 1) {
+        const swarm = await swarmOf(config);
+        const at = seen.push(0) - 1;
+        swarm.events({ follow: true }).subscribe({
+          next: () => {
+            seen[at] = (seen[at] ?? 0) + 1;
+          },
+          error: endWith,
+          complete: () => endWith(new Error("the events ended")),
+        });
+      }
+    },
+    /** @returns number of events so far, per follower */
+    seen: async () => seen,
   };
 }
 

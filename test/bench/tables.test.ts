@@ -111,6 +111,28 @@ describe("tables", () => {
     expect(ours?.at(-1)).toBe("2 of 2");
   });
 
+  it("of an open loop have the reached rate beside the wanted rate", () => {
+    const slow = { round: 1, wantedPerSecond: 2_000, ratePerSecond: 820 };
+    for (const name of ["open", "open2k", "followers"]) {
+      const figures = [aFigure({ case: name, system: "waggle", ...slow })];
+      const [table] = tablesOf(aRun({ figures }));
+      expect(table?.head.slice(1, 3)).toEqual(["rate/s", "reached/s"]);
+      expect(table?.rows[0]?.slice(1, 3)).toEqual(["2,000", "820"]);
+    }
+  });
+
+  it("have the role of followers where a system has some", () => {
+    const without = aFigure({ case: "followers", system: "0 followers", round: 1 });
+    const within = { ...without, system: "10 followers", usByRole: { client: 30, followers: 70 } };
+    const [table] = tablesOf(aRun({ figures: [without, within] }));
+    const at = table?.head.indexOf("followers µs") ?? -1;
+    expect(table?.rows.map((row) => row.slice(at - 1, at + 2))).toEqual([
+      ["30.0", "–", "60.0"],
+      ["30.0", "70.0", "100.0"],
+    ]);
+    expect(bulk?.head).not.toContain("followers µs");
+  });
+
   it("are text with aligned columns, or Markdown with a cell per column", () => {
     const table = { title: "t", head: ["system", "n"], rows: [["a", "10"], ["long name"]] };
     expect(asText(table).split("\n")).toEqual([
