@@ -113,7 +113,14 @@ export function isNeed(value: unknown): value is string | readonly string[] {
 }
 
 function isLabelValue(value: unknown): boolean {
-  return typeof value === "string" && value.length <= limits.labelCharactersMax;
+  return isTextUpTo(value, limits.labelCharactersMax);
+}
+
+/** Whether a value is text of at most so many code points, which is how `z.string().max` counts. */
+export function isTextUpTo(value: unknown, charactersMax: number): value is string {
+  if (typeof value !== "string") return false;
+  if (value.length <= charactersMax) return true;
+  return value.length <= charactersMax * 2 && Array.from(value).length <= charactersMax;
 }
 
 export function hasFewNeeds(needs: object): boolean {

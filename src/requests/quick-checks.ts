@@ -25,6 +25,7 @@ import {
   hasFewNeeds,
   type heartbeatSchema,
   isNeed,
+  isTextUpTo,
   LABEL_PATTERN,
   type Progress,
   type ResultReport,
@@ -63,7 +64,7 @@ const isInstant = intOf(0, 8.64e15);
 const isCapacity = intOf(1, limits.maxConcurrentMax);
 const isShare = numberOf(0, 1);
 const isEncoding = oneOf("base64");
-const isInbox: Check = (value) => isStringUpTo(value, limits.inboxCharactersMax) && INBOX_PATTERN.test(value);
+const isInbox: Check = (value) => isTextUpTo(value, limits.inboxCharactersMax) && INBOX_PATTERN.test(value);
 
 const traceContext = { traceparent: matching(TRACEPARENT_PATTERN), tracestate: matching(TRACESTATE_PATTERN) };
 
@@ -96,7 +97,7 @@ const isTaskRecord = recordOf(
 const isResultRecord = recordOf(
   {
     ...attempt,
-    token: (value) => isStringUpTo(value, 64) && value !== "",
+    token: (value) => isTextUpTo(value, 64) && value !== "",
     outcome: oneOf("completed", "failed", "infrastructure", "invalid", "revoked"),
   },
   {
@@ -116,7 +117,7 @@ export const isRightSubmitRequest = recordOf(
 
 const resultFields = { incarnation: isToken, results: listOf(isResult, limits.itemsPerMessageMax, 1) };
 
-/** Quick check of `resultRequestSchema`: every result is right. */
+/** Quick check of `resultRequestSchema`: every result is right and claims no hold. */
 export const isRightResultRequest = recordOf(resultFields, {
   v: isVersion,
   agent: isToken,
@@ -151,7 +152,7 @@ const optionalHeartbeatFields = {
   maxConcurrent: isCapacity,
 };
 
-/** Quick check of `heartbeatSchema`: a heartbeat without slots. */
+/** Quick check of `heartbeatSchema`: a heartbeat that lists no slots and asks for no term starts. */
 export const isPlainHeartbeat = recordOf(heartbeatFields, {
   ...optionalHeartbeatFields,
   v: isVersion,
@@ -165,7 +166,7 @@ export const isPlainHeartbeat = recordOf(heartbeatFields, {
 /** Quick check of `progressSchema`. */
 export const isProgress = recordOf(
   { incarnation: isToken, ...attempt },
-  { v: isVersion, fraction: isShare, message: (value) => isStringUpTo(value, limits.errorCharactersMax) },
+  { v: isVersion, fraction: isShare, message: (value) => isTextUpTo(value, limits.errorCharactersMax) },
 ) as QuickCheck<Progress>;
 
 function isTask(value: unknown): boolean {
@@ -235,10 +236,6 @@ function numberOf(min: number, max: number): Check {
 
 function oneOf(...words: readonly string[]): Check {
   return (value) => words.includes(value as string);
-}
-
-function isStringUpTo(value: unknown, charactersMax: number): value is string {
-  return typeof value === "string" && value.length <= charactersMax;
 }
 
 function matching(pattern: RegExp): Check {
