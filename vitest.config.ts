@@ -34,7 +34,7 @@ export const longSuites = [
   "test/security/expired.test.ts",
 ];
 
-/** Searches over many seeds or messages, in virtual time: they compute, and no real time decides what they find. */
+/** Searches over many seeds, in virtual time: they compute, and no real time decides what they find. */
 export const searchSuites = [
   "test/sim/fault/world.test.ts",
   "test/sim/fault/world-end.test.ts",
@@ -45,7 +45,6 @@ export const searchSuites = [
   "test/sim/fault/engine-versions.test.ts",
   "test/sim/requirements.test.ts",
   "test/scheduling/planner-oracle.test.ts",
-  "test/protocol/quick-checks-search.test.ts",
   "test/zoo/zoo.test.ts",
   "test/cli/torture.test.ts",
 ];

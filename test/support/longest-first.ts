@@ -32,7 +32,6 @@ const longest = [
   "test/sim/fault/engine-versions.test.ts",
   "test/sim/fault/run-seed.test.ts",
   "test/scheduling/planner-oracle.test.ts",
-  "test/protocol/quick-checks-search.test.ts",
   "test/cli/torture.test.ts",
   "test/zoo/zoo.test.ts",
   "test/sim/fault/world-end.test.ts",
