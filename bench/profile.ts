@@ -24,6 +24,8 @@ import { Systems, systemKinds } from "./harness/systems.ts";
 import { asText } from "./harness/tables.ts";
 
 const SAMPLE_US = 200;
+/** A young system takes more CPU time per task. */
+const WARM_MS = 15_000;
 /** A thread that did less has nothing to tell. */
 const BUSY_US_MIN = 50_000;
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -104,7 +106,7 @@ async function profile(
       },
     });
     const concurrency = order.op === "closed" ? order.concurrency : 1024;
-    await system.ask({ op: "closed", concurrency, ms: 4_000 }); // warms up
+    await system.ask({ op: "closed", concurrency, ms: WARM_MS });
     const before = spent(system.pids);
     const fromUs = monotonicUs();
     const { tasks, ratePerSecond } = await system.ask(order);
