@@ -13,7 +13,7 @@ export const guardBounds = {
   /** Least tasks per second ÷ bare request/reply, C = 1024. */
   throughput: { required: 0.8, wanted: 1 },
   /** Greatest p50 of a task ÷ (2 appends + 2 round trips), C = 1. */
-  latency: { required: 2.5, wanted: 2 },
+  latency: { required: 3, wanted: 2 },
 } as const;
 
 export interface GuardFlags {
