@@ -26,7 +26,8 @@ export interface GuardFlags {
 export const guardUsage = `usage: npm run bench:smoke -- [options]
 
 Measures Waggle beside bare NATS request/reply and the physical path of a task, in turn, in one run: two appends to
-JetStream and two round trips. Takes less than a minute. Ends with 1 if a ratio misses its bound, with 2 for wrong flags.
+JetStream and two round trips. Takes a minute, and two when a ratio misses its bound at first. Ends with 1 if
+a ratio misses its bound twice, with 2 for wrong flags.
 Needs a nats-server on the PATH or in WAGGLE_NATS_SERVERS, and npm run build before.
 
   --require-throughput <ratio>  least tasks per second ÷ request/reply, 1,024 in flight. Default ${guardBounds.throughput.required}
