@@ -1,4 +1,4 @@
-// `npm run bench:smoke`: the guard of CI, under a minute. Waggle beside bare request/reply with 1,024 tasks in flight,
+// `npm run bench:smoke`: the guard of CI, in a minute. Waggle beside bare request/reply with 1,024 tasks in flight,
 // and beside the physical path of one task. Bounds and flags: harness/guard.ts.
 
 import { mkdtempSync, rmSync } from "node:fs";

@@ -218,9 +218,7 @@ async function withForm(
   try {
     await measure(system);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    growth.leftOut.push({ system: form.name, reason });
-    growth.say(`! ${form.name}: ${reason}`);
+    leaveOut(growth, form, error);
   } finally {
     await system.stop();
   }

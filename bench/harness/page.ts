@@ -160,7 +160,7 @@ function tablesIn(run: Run): readonly string[] {
   return tablesOf(run).flatMap((table) => [`### ${headingOf(table.title)}`, asMarkdown(table)]);
 }
 
-/** Where a lower value is worse, and where a higher value is. */
+/** The compared figures, with the cases in which they count. More is better for tasks per second alone. */
 const measures = [
   { what: "tasks/s", field: "ratePerSecond", isMoreBetter: true, cases: ["c1024", "c64", "c1", "burst"] },
   { what: "p99", field: "p99", isMoreBetter: false, cases: ["c1", "open", "open2k"] },

@@ -41,7 +41,7 @@ export const strangeValues: readonly unknown[] = [
 ];
 
 /** Makes `count` messages, each with up to three changes. The check must accept a message if and only if the schema
- *  accepts it as it is. Right messages that `isLeft` names are the exception: the check must not accept them. */
+ *  accepts the message unchanged. The check must not accept a right message for which `isLeft` is true. */
 export function expectEqualToSchema(trial: Trial, count: number, seed: number): void {
   const mutator = new Mutator(seed, trial.strange);
   const coverage = new FieldCoverage(trial.part ?? trial.schema);
