@@ -874,6 +874,9 @@ export const limits = {
   /** A server that keeps streams in its page cache has synced older records (the default interval is two minutes): a
    *  power failure does not remove them. */
   baseSyncMs: 120_000,
+  /** Niceness of the thread that makes a base: about a tenth of the weight of the leader's thread. So a base takes a
+   *  free core, and also ends when none is free. */
+  baseNiceness: 10,
   /** Pause after a failed base; doubles. */
   baseRetryMs: 5_000,
   baseRetryMsMax: 300_000,
@@ -891,6 +894,8 @@ export const limits = {
   auditCheckRetryMs: 60_000,
   /** Between two reports of progress. */
   auditCheckSaidMs: 1_000,
+  /** Niceness of the thread that verifies: the lowest priority, because nothing waits for it. */
+  auditCheckNiceness: 19,
   /** Reading or writing a snapshot yields the event loop after each slice: a quarter of a turn's alarm, so that the
    *  next line or record does not raise the alarm. */
   baseSliceMs: 12,

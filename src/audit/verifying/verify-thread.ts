@@ -1,6 +1,5 @@
 // The entry of the thread that verifies the journal: opens the journal, verifies, reports, and ends.
 
-import { setPriority } from "node:os";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { assert } from "../../assert.ts";
 import { systemClock } from "../../clock.ts";
@@ -10,13 +9,14 @@ import type { JournalReader } from "../../journal/journal.ts";
 import { openNatsJournal } from "../../journal/nats.ts";
 import { copyOf, type JournalPlace } from "../../journal/thread-values.ts";
 import { limits } from "../../limits.ts";
+import { yieldToOthers } from "../../yield-to-others.ts";
 import type { FoundAudit } from "./audit-check.ts";
 import type { VerifyMessage } from "./thread-verifier.ts";
 import { type Verification, verifyJournal } from "./verify.ts";
 
 async function main(port: MessagePort, place: JournalPlace): Promise<void> {
   const say = (message: VerifyMessage) => port.postMessage(message);
-  yieldToOthers();
+  yieldToOthers(limits.auditCheckNiceness);
   try {
     const journal = await open(place);
     let saidMs = 0;
@@ -35,11 +35,6 @@ async function main(port: MessagePort, place: JournalPlace): Promise<void> {
     say({ type: "failed", error: copyOf(error) });
   }
   port.close();
-}
-
-/** Linux has a priority for each thread, and 0 names the calling thread. Elsewhere 0 names the process. */
-function yieldToOthers(): void {
-  if (process.platform === "linux") setPriority(0, 19);
 }
 
 async function open(place: JournalPlace): Promise<JournalReader> {

@@ -9,6 +9,8 @@ import { openFileJournalReader } from "../../journal/file/reader.ts";
 import type { AppendOutcome, Journal, JournalReader } from "../../journal/journal.ts";
 import { openNatsJournal } from "../../journal/nats.ts";
 import { copyOf, errorOf, type JournalPlace } from "../../journal/thread-values.ts";
+import { limits } from "../../limits.ts";
+import { yieldToOthers } from "../../yield-to-others.ts";
 import { makeNextSegment } from "./make-next-segment.ts";
 import type { Answer, Question, ThreadMessage, ThreadOrder } from "./thread-base-maker.ts";
 
@@ -17,6 +19,7 @@ type Ask = (question: Question) => Promise<unknown>;
 async function main(port: MessagePort, { place, order }: ThreadOrder): Promise<void> {
   const send = (message: ThreadMessage) => port.postMessage(message);
   const ask = asking(port, send);
+  yieldToOthers(limits.baseNiceness);
   try {
     const journal = await open(place, ask);
     const committedIdx = () => ask({ kind: "committed" }) as Promise<number>;

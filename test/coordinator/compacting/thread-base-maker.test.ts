@@ -2,7 +2,7 @@
 // else.
 
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -15,11 +15,19 @@ import { openFileJournal } from "../../../src/journal/file.ts";
 import { openNatsJournal } from "../../../src/journal/nats.ts";
 import { encodeRecord } from "../../../src/journal/records.ts";
 import type { JournalPlace } from "../../../src/journal/thread-values.ts";
+import { limits } from "../../../src/limits.ts";
 import { natsServersFor, type RunningNatsServer, startNatsServer } from "../../support/nats-server.ts";
 import { LedLog } from "./led-log.ts";
 
 const SLOW_TEST_MS = 60_000;
 const { signal } = new AbortController();
+
+/** Of each thread of this process (proc(5), field `nice` of a task's stat). */
+async function nicenessOfThreads(): Promise<number[]> {
+  const threads = await readdir("/proc/self/task");
+  const stats = threads.map((thread) => readFile(`/proc/self/task/${thread}/stat`, "utf8").catch(() => ""));
+  return (await Promise.all(stats)).map((stat) => Number(stat.split(") ")[1]?.split(" ")[16]));
+}
 
 /** Goes on in a segment of the thread, while batches come. */
 async function expectMade(log: LedLog, place: JournalPlace): Promise<void> {
@@ -55,6 +63,19 @@ describe("a segment made in a thread, of files", () => {
     async () => {
       const { log, place } = await aLog();
       await expectMade(log, place);
+      await log.journal.close();
+    },
+    SLOW_TEST_MS,
+  );
+
+  it.runIf(process.platform === "linux")(
+    "yields the core to the leader's thread",
+    async () => {
+      const { log, place } = await aLog();
+      await log.submit(30, 50_000);
+      const making = new ThreadBaseMaker(place, log.journal).make(log.order(2), signal);
+      await vi.waitFor(async () => expect(await nicenessOfThreads()).toContain(limits.baseNiceness));
+      await making;
       await log.journal.close();
     },
     SLOW_TEST_MS,
