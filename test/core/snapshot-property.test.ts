@@ -76,7 +76,7 @@ describe("a state read from its snapshot continues as if it had never been writt
           model.run(wanted.slice(first));
           cut.check();
         }),
-        { numRuns: 500 },
+        { numRuns: 250 },
       );
     },
     historiesMs,
@@ -94,7 +94,7 @@ describe("a state read from its snapshot continues as if it had never been writt
           for (const each of wanted.slice(first)) model.run(each);
           cut.check();
         }),
-        { numRuns: 500 },
+        { numRuns: 250 },
       );
     },
     historiesMs,

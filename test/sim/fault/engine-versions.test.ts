@@ -15,7 +15,7 @@ if (named.length === 0) console.warn(`${SENTENCE}; skipped`);
 /** A line per seed, and the version of Node. */
 async function tracesOn(node: string): Promise<{ readonly version: string; readonly traces: string[] }> {
   const { stdout: version } = await run(node, ["--version"]);
-  const argv = ["bin/waggle.js", "torture", "--seeds", "6..11", "--for", "15s", "--threads", "1", "--json"];
+  const argv = ["bin/waggle.js", "torture", "--seeds", "6..8", "--for", "15s", "--threads", "1", "--json"];
   const { stdout } = await run(node, argv, { maxBuffer: 64 * 1024 * 1024 });
   const records = stdout
     .trim()
@@ -27,10 +27,10 @@ async function tracesOn(node: string): Promise<{ readonly version: string; reado
   };
 }
 
-describe.skipIf(named.length === 0)("six seeds", () => {
+describe.skipIf(named.length === 0)("three seeds", () => {
   it("run the same on each version", async () => {
     const here = await tracesOn(process.execPath);
-    expect(here.traces).toHaveLength(6);
+    expect(here.traces).toHaveLength(3);
     for (const node of named) {
       const there = await tracesOn(node);
       expect(there.version).not.toBe(here.version);
