@@ -31,7 +31,7 @@ it("slots are conserved under any interleaving, and every history replays to the
           seen.set(how, (seen.get(how) ?? 0) + 1);
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: 2_000 },
   );
   // The histories covered enough.
   for (const what of [
