@@ -135,6 +135,8 @@ export const limits = {
    *  Longer than servers wait by default before a sync (2 min), and as much as a process can spare. */
   recentRecordsMs: 5 * 60_000,
   recentRecordsBytes: 64 * 1024 ** 2,
+  /** …in blocks of a size that holds hundreds of batches under load, and costs an idle coordinator little. */
+  recentBlockBytes: 1024 ** 2,
   /** Coordinators whose heartbeats are remembered. */
   announcersMax: 64,
   /** Validity of a coordinator's heartbeat, in T. */

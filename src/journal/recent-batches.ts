@@ -2,21 +2,22 @@
 // and by bytes.
 
 import { limits } from "../limits.ts";
+import { copyOf, type Piece, ReusedMemory } from "../reused-memory.ts";
 
 interface Kept {
-  readonly bytes: Uint8Array;
+  readonly piece: Piece;
   readonly keptMonotonicMs: number;
 }
 
 export class RecentBatches {
+  #memory = new ReusedMemory(limits.recentBlockBytes);
   #firstIdx = 1;
   /** Contiguous. Entries before `#head` are dropped, and removed from the array now and then. */
   #kept: (Kept | undefined)[] = [];
   #head = 0;
-  #bytes = 0;
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#memory.bytes;
   }
 
   /** Index of the oldest kept batch. If no batch is kept: the newest batch's index + 1. */
@@ -25,35 +26,34 @@ export class RecentBatches {
   }
 
   at(idx: number): Uint8Array | undefined {
-    return idx < this.#firstIdx ? undefined : this.#kept[this.#head + idx - this.#firstIdx]?.bytes;
+    return idx < this.#firstIdx ? undefined : copyOf(this.#kept[this.#head + idx - this.#firstIdx]?.piece);
   }
 
   /** Adds the next batch of the log. A batch with a different index clears the list first. */
   add(idx: number, bytes: Uint8Array, monotonicMs: number): void {
     if (idx !== this.#firstIdx + this.#kept.length - this.#head) {
+      this.#memory = new ReusedMemory(limits.recentBlockBytes);
       this.#firstIdx = idx;
       this.#kept = [];
       this.#head = 0;
-      this.#bytes = 0;
     }
-    this.#kept.push({ bytes, keptMonotonicMs: monotonicMs });
-    this.#bytes += bytes.length;
+    this.#kept.push({ piece: this.#memory.keep(bytes), keptMonotonicMs: monotonicMs });
     this.#drop(monotonicMs);
   }
 
   /** Drops the uncommitted batches after `idx`. */
   dropBehind(idx: number): void {
     for (; this.#kept.length > this.#head && this.#firstIdx + this.#kept.length - this.#head - 1 > idx; )
-      this.#bytes -= this.#kept.pop()?.bytes.length ?? 0;
+      this.#memory.release(this.#kept.pop()?.piece);
   }
 
   #drop(monotonicMs: number): void {
     for (; this.#head < this.#kept.length - 1; this.#head += 1) {
       const oldest = this.#kept[this.#head] as Kept;
       const isOld = monotonicMs - oldest.keptMonotonicMs > limits.recentRecordsMs;
-      if (!isOld && this.#bytes <= limits.recentRecordsBytes) break;
+      if (!isOld && this.bytes <= limits.recentRecordsBytes) break;
       this.#kept[this.#head] = undefined;
-      this.#bytes -= oldest.bytes.length;
+      this.#memory.release(oldest.piece);
       this.#firstIdx += 1;
     }
     if (this.#head <= 1024 || this.#head * 2 <= this.#kept.length) return;
