@@ -68,7 +68,7 @@ export class ReusedMemory {
 }
 
 /** A copy: the block may be used again. */
-export function copyOf(piece: Piece | undefined): Uint8Array | undefined {
+export function bytesOf(piece: Piece | undefined): Uint8Array | undefined {
   return piece && Buffer.from(piece.block.bytes.subarray(piece.from, piece.to));
 }
 

@@ -2,7 +2,7 @@
 // and by bytes.
 
 import { limits } from "../limits.ts";
-import { copyOf, type Piece, ReusedMemory } from "../reused-memory.ts";
+import { bytesOf, type Piece, ReusedMemory } from "../reused-memory.ts";
 
 interface Kept {
   readonly piece: Piece;
@@ -26,7 +26,7 @@ export class RecentBatches {
   }
 
   at(idx: number): Uint8Array | undefined {
-    return idx < this.#firstIdx ? undefined : copyOf(this.#kept[this.#head + idx - this.#firstIdx]?.piece);
+    return idx < this.#firstIdx ? undefined : bytesOf(this.#kept[this.#head + idx - this.#firstIdx]?.piece);
   }
 
   /** Adds the next batch of the log. A batch with a different index clears the list first. */
