@@ -33,8 +33,11 @@ export interface Windows {
   readonly c64Ms: number;
   readonly c1Ms: number;
   readonly openMs: number;
-  /** At full load, before the first window. */
+  /** At full load, before the first window. A young swarm of Waggle makes its first base after some 80,000 tasks, and
+   *  verifies its journal 10 s after its start. The full time leaves both behind. */
   readonly warmMs: number;
+  /** The same for each form of a growth case. */
+  readonly growthWarmMs: number;
   /** The load of the window runs for this time before the window. After a pause, the first seconds of load take more
    *  CPU time per task than steady load. With many tasks in flight the difference is largest, and the time longest. */
   readonly rampMs: Readonly<Record<MainCase, number>>;
@@ -46,7 +49,8 @@ export const fullWindows: Windows = {
   c64Ms: 1_500,
   c1Ms: 1_000,
   openMs: 2_500,
-  warmMs: 8_000,
+  warmMs: 14_000,
+  growthWarmMs: 8_000,
   rampMs: { c1024: 7_000, c64: 3_000, c1: 700, burst: 700, open: 4_000, open2k: 1_500 },
   burstTasks: 20_000,
 };
@@ -57,6 +61,7 @@ export const quickWindows: Windows = {
   c1Ms: 600,
   openMs: 1_500,
   warmMs: 3_000,
+  growthWarmMs: 2_500,
   rampMs: { c1024: 500, c64: 500, c1: 500, burst: 500, open: 500, open2k: 500 },
   burstTasks: 20_000,
 };
@@ -197,13 +202,13 @@ export const IDLE_SETTLE_SECONDS = 12;
 const growthPlans: Readonly<
   Record<GrowthCase, { readonly forms: number; readonly seconds: number; readonly preparing: number }>
 > = {
-  durability: { forms: 4, seconds: 5, preparing: 15 },
-  agents: { forms: 3, seconds: 5, preparing: 20 },
-  users: { forms: 3, seconds: 5, preparing: 10 },
-  waiting: { forms: 4, seconds: 5, preparing: 70 },
-  followers: { forms: 3, seconds: 28, preparing: 15 },
+  durability: { forms: 4, seconds: 5, preparing: 37 },
+  agents: { forms: 3, seconds: 5, preparing: 36 },
+  users: { forms: 3, seconds: 5, preparing: 26 },
+  waiting: { forms: 4, seconds: 5, preparing: 92 },
+  followers: { forms: 3, seconds: 28, preparing: 31 },
   idle: { forms: 1, seconds: 10, preparing: IDLE_SETTLE_SECONDS },
   acquire: { forms: 1, seconds: 2, preparing: 0 },
-  base: { forms: 4, seconds: 7, preparing: 30 },
-  sustained: { forms: 1, seconds: 0, preparing: 130 },
+  base: { forms: 4, seconds: 7, preparing: 41 },
+  sustained: { forms: 1, seconds: 0, preparing: 135 },
 };

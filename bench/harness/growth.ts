@@ -3,7 +3,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { Order } from "../peers/peer.ts";
-import { type GrowthCase, IDLE_SETTLE_SECONDS, sustainedPlaces } from "./cases.ts";
+import { fullWindows, type GrowthCase, IDLE_SETTLE_SECONDS, quickWindows, sustainedPlaces } from "./cases.ts";
 import { until } from "./children.ts";
 import { between, residentMiB, spent } from "./machine.ts";
 import type { Figure } from "./record.ts";
@@ -18,7 +18,6 @@ export interface Growth extends Measuring {
 }
 
 const bulk = { op: "closed", concurrency: 1024, ms: 2_000 } as const;
-const warmUp: Order = { op: "closed", concurrency: 1024, ms: 2_500 };
 const steady = { op: "open", ratePerSecond: 2_000, ms: 3_000 } as const;
 
 type Steady = Extract<Order, { readonly op: "closed" | "open" }>;
@@ -196,7 +195,8 @@ async function startForm(growth: Growth, name: string, form: Form): Promise<Star
   let system: System | undefined;
   try {
     system = await growth.systems.start(systemKinds[form.kind ?? "waggle"], name, form);
-    if (!form.isCold) await system.ask(warmUp);
+    if (!form.isCold)
+      await system.ask({ ...bulk, ms: (growth.quick ? quickWindows : fullWindows).growthWarmMs });
     return { form, system, check: await form.prepare?.(system) };
   } catch (error) {
     leaveOut(growth, form, error);
