@@ -625,6 +625,8 @@ export const limits = {
   loopLagSampleMs: 100,
   /** A block of half a second shows for 10 to 20 s, so that a look per second, or a scrape per 15 s, sees it. */
   loopLagWindowMs: 10_000,
+  /** Growth of a coordinator's heap between two collections of the whole heap, % of what is live. */
+  heapGrowingPercent: 200,
   /** Values of one label with series of their own, such as kinds; further values share a series. */
   metricNamesMax: 200,
   /** Agents with series of their own, if metrics are asked for by agent. */

@@ -19,6 +19,7 @@ import type { BaseMaker } from "../coordinator/compacting/make-next-segment.ts";
 import { ThreadBaseMaker } from "../coordinator/compacting/thread-base-maker.ts";
 import { type Coordinator, startCoordinator } from "../coordinator/coordinator.ts";
 import { InvalidConfigError } from "../errors.ts";
+import { growHeapAfterPauses } from "../heap-growth.ts";
 import { swarmId } from "../ids.ts";
 import { type CutTail, openFileJournal } from "../journal/file.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -61,6 +62,7 @@ export interface RunCoordinatorDeps {
 export async function runCoordinator(deps: RunCoordinatorDeps): Promise<RunningCoordinator> {
   const { settings, logger, env, signal } = deps;
   const pace = basePace(env);
+  growHeapAfterPauses();
   const { dataFolder, nats, natsContext, credentials, inboxPrefix, insecure } = settings;
   const broker = await findBroker({
     mode: "find-or-start",
