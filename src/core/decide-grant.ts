@@ -42,9 +42,9 @@ export function decideGrant(
     eventsMax: limits.closuresPerCommandMax - events.length,
   });
   events.push(...ends.events);
-  if (!ends.isComplete) return { events, reply: { kind: "again" }, endsSessions: true };
+  if (!ends.isComplete) return { events, reply: { kind: "again" }, grantsLast: true };
   const reply = { kind: "set", settings: grant ?? null, changed: events.length > 0 } as const;
-  return { events, reply, endsSessions: true };
+  return { events, reply, grantsLast: true };
 }
 
 /** Ends the sessions of groups without a grant, as `agents: declared` requires. */

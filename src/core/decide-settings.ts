@@ -114,7 +114,7 @@ function setPolicy(state: SwarmState, command: CommandOf<"SetPolicy">, at: Insta
   const ends = endUndeclared(state, at, eventsMax);
   const events = [...configured.events, ...ends.events];
   const decision: Decision = ends.isComplete ? changed(policy, events) : { events, reply: { kind: "again" } };
-  return { ...decision, endsSessions: true };
+  return { ...decision, grantsLast: true };
 }
 
 /** Naming α or a preset resets tuned values of α, even when the policy already has the named value. */

@@ -57,6 +57,7 @@ export function decideAcquire(state: SwarmState, command: AcquireSlots, at: Inst
     return {
       events: [...opened, { type: "SlotGranted", ...slotLease, receipt }],
       reply: { kind: "slot-granted", handle },
+      grantsLast: true,
     };
   }
   const { timeoutMs } = command;

@@ -8,8 +8,9 @@ export interface Decision {
   readonly reply: Reply;
   /** The result that the only event, `TaskCompleted`, leaves out: for the clients that await the task. */
   readonly unkeptResult?: string;
-  /** The events end several sessions: slots that one session frees are not granted to another before all have ended. */
-  readonly endsSessions?: true;
+  /** Waiting requests for slots are granted only after the last event. The events end several sessions, or grant a slot
+   *  lease for which the decision has checked the budgets. */
+  readonly grantsLast?: true;
 }
 
 /** A decision that changes nothing. */

@@ -43,7 +43,7 @@ export class Turn {
   readonly #at: Instant;
   readonly #idx: BatchIndex;
   readonly #planner: Planner;
-  /** Events of a decision that ends sessions, while it is applied: slots are granted behind its last event. */
+  /** The events so far of a decision with `grantsLast`, while it is applied. */
   #freeing: Event[] | undefined;
 
   /**
@@ -84,9 +84,9 @@ export class Turn {
 
   /** Decides one command and applies its events. */
   take(command: Command): Reply {
-    const { events, reply, unkeptResult, endsSessions } = decide(this.#state, command, this.#at);
+    const { events, reply, unkeptResult, grantsLast } = decide(this.#state, command, this.#at);
     const freeing: Event[] = [];
-    if (endsSessions === true) this.#freeing = freeing;
+    if (grantsLast === true) this.#freeing = freeing;
     for (const event of events) this.#record(event, unkeptResult);
     this.#freeing = undefined;
     for (const event of freeing) this.#grantSlotsAfter(event);

@@ -320,6 +320,19 @@ it("a queue of its own counts apart in L, and the receipt names it", () => {
 });
 
 describe("open resources", () => {
+  it("are made by a request before any other request gets the tokens that have left the window meanwhile", () => {
+    const turns = budgeted();
+    turns.turn({ type: "SetPolicy", patch: { resources: "open" } });
+    turns.turn(acquire("a1-x", "gpu", { tokens: 900, project: acme }));
+    turns.turn(release("a1-x"), acquire("a2-x", "gpu", { tokens: 200, project: acme }));
+    turns.pass(61_000);
+    expect(kindsOf(turns.turn(acquire("a1-y", "fresh", { tokens: 900, project: acme })))).toEqual([
+      "slot-granted",
+    ]);
+    expect(turns.holders("fresh")).toEqual(["a1-y"]);
+    expect(turns.waiters("gpu")).toEqual(["a2-x"]);
+  });
+
   it("are made by the first request, with the default of slots, and are bounded", () => {
     const turns = SlotTurns.of({}, "a1");
     expect(kindsOf(turns.turn(acquire("a1-x", "o3")))).toEqual(["unknown-resource"]);
