@@ -256,7 +256,9 @@ export class Field {
       );
       await Promise.all(members.map((member) => member.restart()));
     };
-    const log = await within(READ_LOG_MS, "the journal is read", readLog(urls, this.plan.swarm, revive));
+    const opened = new Set(this.witness.opened.map(({ segment }) => segment));
+    const reading = readLog({ urls, swarm: this.plan.swarm, revive, opened });
+    const log = await within(READ_LOG_MS, "the journal is read", reading);
     const seen = [...this.witness.eventsSince(Number.NEGATIVE_INFINITY)];
     const sent = [...this.witness.sent, ...this.#tapped];
     const observations = readHistory(this.plan.folder);

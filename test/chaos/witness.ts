@@ -181,14 +181,18 @@ export class Witness {
   }
 }
 
+export interface LogReading {
+  readonly urls: readonly string[];
+  readonly swarm: string;
+  /** Restarts ended servers. */
+  readonly revive: () => Promise<void>;
+  /** Numbers of segments that were seen to be opened. */
+  readonly opened: ReadonlySet<number>;
+}
+
 /** All present records of the segments, without unreadable records. Also without records whose reading ends the
- *  server, as 2.10.27 does after a bit flip in the length of a record.
- *  @param revive restarts ended servers */
-export async function readLog(
-  urls: readonly string[],
-  swarm: string,
-  revive: () => Promise<void>,
-): Promise<LogRecord[]> {
+ *  server, as 2.10.27 does after a bit flip in the length of a record. Segments in the making come first. */
+export async function readLog({ urls, swarm, revive, opened: seenOpened }: LogReading): Promise<LogRecord[]> {
   const opened = () => openJournal(urls, swarm, new AbortController().signal);
   let journal = await opened();
   const reopen = async () => {
@@ -197,13 +201,27 @@ export async function readLog(
     journal = await opened();
   };
   try {
-    const records: LogRecord[] = [];
+    const records: SegmentRecords[] = [];
     for (const number of await journal.list())
-      records.push(...(await readSegment(() => journal.segment(number), reopen)));
-    return records;
+      records.push({ number, records: await readSegment(() => journal.segment(number), reopen) });
+    return inOrder(records, seenOpened);
   } finally {
     await journal.close();
   }
+}
+
+export interface SegmentRecords {
+  readonly number: number;
+  readonly records: readonly LogRecord[];
+}
+
+/** A leader that ends leaves the segment in the making behind: its copies are not the end of the log. So segments that
+ *  nobody opened come first. @param seenOpened as `LogReading.opened`; the record may be damaged since */
+export function inOrder(segments: readonly SegmentRecords[], seenOpened: ReadonlySet<number>): LogRecord[] {
+  const isOpened = ({ number, records }: SegmentRecords) =>
+    seenOpened.has(number) || records.some(({ bytes }) => decodeRecord(bytes)?.kind === "opened");
+  const made = segments.filter((segment) => !isOpened(segment));
+  return [...made, ...segments.filter(isOpened)].flatMap(({ records }) => records);
 }
 
 async function readSegment(segment: () => Segment, reopen: () => Promise<void>): Promise<LogRecord[]> {
