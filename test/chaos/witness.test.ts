@@ -1,5 +1,5 @@
-// Reading a log on a server that ends during the reading: all readable records are returned. The log ends with a segment
-// that was opened.
+// Reading a log on a server that ends during the reading: all readable records are returned. The log ends with a
+// segment that was opened.
 
 import { expect, it } from "vitest";
 import { UnreachableError } from "../../src/errors.ts";
