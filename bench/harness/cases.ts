@@ -36,7 +36,7 @@ export interface Windows {
   /** At full load, before the first window. A young swarm of Waggle makes its first base after some 80,000 tasks, and
    *  verifies its journal 10 s after its start. The full time leaves both behind. */
   readonly warmMs: number;
-  /** The same for each form of a growth case. */
+  /** The same for each form of a growth case. Less is enough: such a form makes a base early. */
   readonly growthWarmMs: number;
   /** The load of the window runs for this time before the window. After a pause, the first seconds of load take more
    *  CPU time per task than steady load. With many tasks in flight the difference is largest, and the time longest. */
@@ -50,7 +50,7 @@ export const fullWindows: Windows = {
   c1Ms: 1_000,
   openMs: 2_500,
   warmMs: 14_000,
-  growthWarmMs: 8_000,
+  growthWarmMs: 5_000,
   rampMs: { c1024: 7_000, c64: 3_000, c1: 700, burst: 700, open: 4_000, open2k: 1_500 },
   burstTasks: 20_000,
 };
@@ -202,13 +202,13 @@ export const IDLE_SETTLE_SECONDS = 12;
 const growthPlans: Readonly<
   Record<GrowthCase, { readonly forms: number; readonly seconds: number; readonly preparing: number }>
 > = {
-  durability: { forms: 4, seconds: 5, preparing: 37 },
-  agents: { forms: 3, seconds: 5, preparing: 36 },
-  users: { forms: 3, seconds: 5, preparing: 26 },
-  waiting: { forms: 4, seconds: 5, preparing: 92 },
-  followers: { forms: 3, seconds: 28, preparing: 31 },
+  durability: { forms: 4, seconds: 5, preparing: 25 },
+  agents: { forms: 3, seconds: 5, preparing: 27 },
+  users: { forms: 3, seconds: 5, preparing: 17 },
+  waiting: { forms: 4, seconds: 5, preparing: 80 },
+  followers: { forms: 3, seconds: 28, preparing: 22 },
   idle: { forms: 1, seconds: 10, preparing: IDLE_SETTLE_SECONDS },
   acquire: { forms: 1, seconds: 2, preparing: 0 },
-  base: { forms: 4, seconds: 7, preparing: 41 },
-  sustained: { forms: 1, seconds: 0, preparing: 135 },
+  base: { forms: 4, seconds: 7, preparing: 35 },
+  sustained: { forms: 1, seconds: 0, preparing: 132 },
 };

@@ -44,7 +44,7 @@ export class Turn {
   readonly #idx: BatchIndex;
   readonly #planner: Planner;
   /** The events so far of a decision with `grantsLast`, while it is applied. */
-  #freeing: Event[] | undefined;
+  #decided: Event[] | undefined;
 
   /**
    * @param at journal time of the whole turn
@@ -85,11 +85,11 @@ export class Turn {
   /** Decides one command and applies its events. */
   take(command: Command): Reply {
     const { events, reply, unkeptResult, grantsLast } = decide(this.#state, command, this.#at);
-    const freeing: Event[] = [];
-    if (grantsLast === true) this.#freeing = freeing;
+    const decided: Event[] = [];
+    if (grantsLast === true) this.#decided = decided;
     for (const event of events) this.#record(event, unkeptResult);
-    this.#freeing = undefined;
-    for (const event of freeing) this.#grantSlotsAfter(event);
+    this.#decided = undefined;
+    for (const event of decided) this.#grantSlotsAfter(event);
     return reply;
   }
 
@@ -150,8 +150,8 @@ export class Turn {
     if ("agent" in event) this.#touch(event);
     addEffects(this.effects, this.#state, event, { revokedOpen, unkeptResult });
     for (const reaction of reactTo(this.#state, event, { at: this.#at, ranAs })) this.#record(reaction);
-    if (this.#freeing === undefined) this.#grantSlotsAfter(event);
-    else this.#freeing.push(event);
+    if (this.#decided === undefined) this.#grantSlotsAfter(event);
+    else this.#decided.push(event);
   }
 
   #grantSlotsAfter(event: Event): void {

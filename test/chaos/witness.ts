@@ -218,10 +218,14 @@ export interface SegmentRecords {
 /** A leader that ends leaves the segment in the making behind: its copies are not the end of the log. So segments that
  *  nobody opened come first. @param seenOpened as `LogReading.opened`; the record may be damaged since */
 export function inOrder(segments: readonly SegmentRecords[], seenOpened: ReadonlySet<number>): LogRecord[] {
-  const isOpened = ({ number, records }: SegmentRecords) =>
-    seenOpened.has(number) || records.some(({ bytes }) => decodeRecord(bytes)?.kind === "opened");
-  const made = segments.filter((segment) => !isOpened(segment));
-  return [...made, ...segments.filter(isOpened)].flatMap(({ records }) => records);
+  const made: LogRecord[] = [];
+  const opened: LogRecord[] = [];
+  for (const { number, records } of segments) {
+    const isOpened =
+      seenOpened.has(number) || records.some(({ bytes }) => decodeRecord(bytes)?.kind === "opened");
+    (isOpened ? opened : made).push(...records);
+  }
+  return [...made, ...opened];
 }
 
 async function readSegment(segment: () => Segment, reopen: () => Promise<void>): Promise<LogRecord[]> {
