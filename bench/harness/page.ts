@@ -8,7 +8,7 @@ import { type Bar, barChart } from "./charts.ts";
 import { Figures, type Run, roles } from "./record.ts";
 import type { Spread } from "./statistics.ts";
 import { mainSystems, titleOf } from "./systems.ts";
-import { asMarkdown, conditionsOf, numberText, spreadText, tablesOf } from "./tables.ts";
+import { asMarkdown, conditionsOf, numberText, requiredTableOf, spreadText, tablesOfCases } from "./tables.ts";
 
 /** Marked parts of the page, each with the command that writes the part. */
 const marks = {
@@ -136,8 +136,14 @@ export function isOfGrowth(run: Run): boolean {
   return cases.length > 0 && cases.every((name) => growthCases.some((each) => each === name));
 }
 
+/** The table with the requirements comes first: it has the answer to "how fast". */
 function growthPart(run: Run): string {
-  return ["### Conditions of growth", ...conditionsIn(run), ...tablesIn(run)].join("\n\n");
+  return [
+    "### Conditions of growth",
+    ...conditionsIn(run),
+    ...requiredIn(run, "Required of growth"),
+    ...tablesIn(run),
+  ].join("\n\n");
 }
 
 function measuredPart(run: Run, charts: readonly string[]): string {
@@ -145,6 +151,7 @@ function measuredPart(run: Run, charts: readonly string[]): string {
     "### Conditions",
     ...conditionsIn(run),
     ...charts.map((name) => `![${name}](results/${name}.svg)`),
+    ...requiredIn(run, "Required"),
     "### Losses",
     lossesOf(run),
     ...tablesIn(run),
@@ -156,8 +163,13 @@ function conditionsIn(run: Run): readonly string[] {
   return [conditionsOf(run), ...(leftOut.length > 0 ? [leftOut.join("\n")] : [])];
 }
 
+function requiredIn(run: Run, heading: string): readonly string[] {
+  const table = requiredTableOf(run);
+  return table === undefined ? [] : [`### ${heading}`, asMarkdown(table)];
+}
+
 function tablesIn(run: Run): readonly string[] {
-  return tablesOf(run).flatMap((table) => [`### ${headingOf(table.title)}`, asMarkdown(table)]);
+  return tablesOfCases(run).flatMap((table) => [`### ${headingOf(table.title)}`, asMarkdown(table)]);
 }
 
 /** The compared figures, with the cases in which they count. More is better for tasks per second alone. */

@@ -17,11 +17,20 @@ const us = (role: Role) => `${role} µs`;
 const loadHead = ["cores", "others", "calm rounds"];
 
 export function tablesOf(run: Run): readonly Table[] {
+  const required = requiredTableOf(run);
+  return required === undefined ? tablesOfCases(run) : [...tablesOfCases(run), required];
+}
+
+export function tablesOfCases(run: Run): readonly Table[] {
   const figures = new Figures(run);
-  const ofCases = (figures.cases() as CaseName[]).map((name) => tableOf(figures, name));
-  if (run.quick) return ofCases; // short windows decide nothing
-  const required = requiredTable(requirementsOf(figures, Number.parseInt(run.node.slice(1), 10)));
-  return required.rows.length === 0 ? ofCases : [...ofCases, required];
+  return (figures.cases() as CaseName[]).map((name) => tableOf(figures, name));
+}
+
+/** Undefined for a run with short windows, which decide nothing, and for a run that measured no requirement. */
+export function requiredTableOf(run: Run): Table | undefined {
+  if (run.quick) return undefined;
+  const table = requiredTable(requirementsOf(new Figures(run), Number.parseInt(run.node.slice(1), 10)));
+  return table.rows.length === 0 ? undefined : table;
 }
 
 function tableOf(figures: Figures, name: CaseName): Table {
