@@ -9,7 +9,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Unset values are absent. */
 export interface BasePace {
   readonly everyEvents?: number;
-  /** Sync interval of the server. */
+  /** Time until a base counts as stored: the sync interval of the server. No next base is due before. */
   readonly baseSyncMs?: number;
 }
 

@@ -40,7 +40,7 @@ export interface CompactionDeps {
   readonly logger: Logger;
   /** Events after which a base is due, however few bytes. Default: no bound. */
   readonly everyEvents?: number;
-  /** Time in which the journal's server syncs its records. Default `limits.baseSyncMs`. */
+  /** As in `SegmentRetentionDeps`. */
   readonly baseSyncMs?: number;
 }
 

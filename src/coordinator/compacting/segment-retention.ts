@@ -45,7 +45,7 @@ export interface SegmentRetentionDeps {
   readonly room: Pick<JournalRoom, "usage" | "lookAgain">;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Default `limits.baseSyncMs`. */
+  /** Time until a base counts as stored. Default: `limits.baseSyncMs` if a server stores the journal, otherwise 0. */
   readonly baseSyncMs?: number;
 }
 
@@ -99,11 +99,10 @@ export class SegmentRetention {
     { live, auditFirstIdx }: { readonly live: LiveSegment; readonly auditFirstIdx: BatchIndex },
     hooks: SegmentRetentionHooks,
   ) {
-    const { journal, clock, baseSyncMs = limits.baseSyncMs } = deps;
-    const { class: durability } = journal.durability;
+    const { journal, clock, baseSyncMs = usualSyncMs(journal) } = deps;
     this.#deps = deps;
     this.#hooks = hooks;
-    this.#syncMs = durability === "page-cache" || durability === "replicated" ? baseSyncMs : 0;
+    this.#syncMs = baseSyncMs;
     this.#live = live;
     this.#recordedIdx = auditFirstIdx;
     this.#storedMonotonicMs = clock.monotonicMs();
@@ -254,6 +253,11 @@ export class SegmentRetention {
     room.lookAgain();
     this.#hooks.onRemoved();
   }
+}
+
+/** A server that keeps the journal syncs it later. The other journals keep no record in a cache. */
+function usualSyncMs({ durability }: Journal): number {
+  return durability.class === "page-cache" || durability.class === "replicated" ? limits.baseSyncMs : 0;
 }
 
 function newestBaseOf(stored: readonly StoredSegment[]): number {
