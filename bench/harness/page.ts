@@ -8,7 +8,14 @@ import { type Bar, barChart } from "./charts.ts";
 import { Figures, type Run, roles } from "./record.ts";
 import type { Spread } from "./statistics.ts";
 import { mainSystems, titleOf } from "./systems.ts";
-import { asMarkdown, conditionsOf, numberText, requiredTableOf, spreadText, tablesOfCases } from "./tables.ts";
+import {
+  asMarkdown,
+  conditionsOf,
+  numberText,
+  requiredTableOf,
+  spreadText,
+  tablesOfCases,
+} from "./tables.ts";
 
 /** Marked parts of the page, each with the command that writes the part. */
 const marks = {

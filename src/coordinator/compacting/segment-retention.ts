@@ -99,10 +99,11 @@ export class SegmentRetention {
     { live, auditFirstIdx }: { readonly live: LiveSegment; readonly auditFirstIdx: BatchIndex },
     hooks: SegmentRetentionHooks,
   ) {
-    const { journal, clock, baseSyncMs = usualSyncMs(journal) } = deps;
+    const { journal, clock } = deps;
+    const isSyncedLater = ["page-cache", "replicated"].includes(journal.durability.class);
     this.#deps = deps;
     this.#hooks = hooks;
-    this.#syncMs = baseSyncMs;
+    this.#syncMs = deps.baseSyncMs ?? (isSyncedLater ? limits.baseSyncMs : 0);
     this.#live = live;
     this.#recordedIdx = auditFirstIdx;
     this.#storedMonotonicMs = clock.monotonicMs();
@@ -255,11 +256,6 @@ export class SegmentRetention {
   }
 }
 
-/** A server that keeps the journal syncs it later. The other journals keep no record in a cache. */
-function usualSyncMs({ durability }: Journal): number {
-  return durability.class === "page-cache" || durability.class === "replicated" ? limits.baseSyncMs : 0;
-}
-
 function newestBaseOf(stored: readonly StoredSegment[]): number {
   return stored.findLastIndex(({ live }) => live.opened.base !== undefined);
 }
@@ -274,10 +270,8 @@ function countOfSafe(stored: readonly StoredSegment[], isShort: boolean): number
 
 /** How many segments hold earlier batches alone. */
 function countBefore(stored: readonly StoredSegment[], idx: BatchIndex): number {
-  return Math.max(
-    0,
-    stored.findLastIndex(({ live }) => firstIdxOf(live) <= idx),
-  );
+  const at = stored.findLastIndex(({ live }) => firstIdxOf(live) <= idx);
+  return Math.max(0, at);
 }
 
 function firstIdxIn(stored: StoredSegment | undefined): BatchIndex {

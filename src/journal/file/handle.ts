@@ -5,7 +5,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { UnreachableError } from "../../errors.ts";
 
 /** A file as the journal uses files. */
-export type JournalFile = Pick<FileHandle, "stat" | "read" | "writev" | "datasync" | "truncate" | "close">;
+export type JournalFile = Pick<FileHandle, "fd" | "read" | "writev" | "datasync" | "truncate" | "close">;
 
 /** `create` refuses a file that exists. */
 export type FileAccess = "create" | "write" | "read";

@@ -1,6 +1,7 @@
 // One segment's file as a reader sees it: the end, the opened record, and the records from a position on. Every reading
-// opens the file anew, so a segment may be removed meanwhile. Not here: writing (writer.ts).
+// opens the file anew, so a segment may be removed meanwhile. Not here: writing (group-writer.ts).
 
+import { fstatSync } from "node:fs";
 import { JournalDamagedError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { SegmentEnd, SegmentRecord } from "../journal.ts";
@@ -65,7 +66,7 @@ export class SegmentLog {
   /** Finds the end in the file, and returns the file's size.
    *  @throws JournalDamagedError when the file does not begin as the segment */
   async load(file: JournalFile): Promise<number> {
-    const { size } = await file.stat();
+    const { size } = fstatSync(file.fd);
     const edges = new FileWindow(file, HEAD_BYTES);
     const fault = headerFault(await edges.view(0, { length: HEADER_BYTES, end: size }), this.number);
     if (fault !== undefined)
