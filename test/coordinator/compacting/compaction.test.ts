@@ -1,6 +1,7 @@
 // When the next segment of a log is made, and the handling of failures.
 
 import { describe, expect, it } from "vitest";
+import type { CompactionDeps } from "../../../src/coordinator/compacting/compaction.ts";
 import { baseMakerHere } from "../../../src/coordinator/compacting/make-next-segment.ts";
 import { baseSpacingBytes } from "../../../src/coordinator/compacting/newest-base.ts";
 import { UnreachableError } from "../../../src/errors.ts";
@@ -56,6 +57,25 @@ describe("a base is due", () => {
     expect(log.number).toBe(3);
     await log.expectWhole();
   });
+
+  it.each([
+    { stored: "in files", class: "file", isAtOnce: true },
+    { stored: "in files, with a set time", class: "file", baseSyncMs: SYNC_MS, isAtOnce: false },
+    { stored: "on replicas", class: "replicated", isAtOnce: false },
+  ])(
+    "after the base before is synced, in a journal $stored",
+    async ({ class: name, baseSyncMs, isAtOnce }) => {
+      const log = await MemoryLedLog.start();
+      Object.defineProperty(log.journal, "durability", { value: { class: name, sentence: "" } });
+      const compacted = new CompactedLog(log, { baseSyncMs } as Partial<CompactionDeps>);
+      await compacted.base();
+      await log.submit(20);
+      await compacted.pass(SYNC_MS - 1_000);
+      expect(log.number).toBe(isAtOnce ? 3 : 2);
+      await compacted.pass(limits.baseSyncMs);
+      expect(log.number).toBe(3);
+    },
+  );
 
   it("a day after the newest one, also where little happens, and not where nothing does", async () => {
     const compacted = new CompactedLog(await MemoryLedLog.start());
