@@ -1,9 +1,19 @@
 // How a run is read: rounds that count, ratios, requirements, tables, charts, and the measured part of the page.
 
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { mainCases, sustainedPlaces } from "../../bench/harness/cases.ts";
 import { barChart } from "../../bench/harness/charts.ts";
-import { chartsOf, isOfGrowth, lossesOf, unfitForPage, withPart } from "../../bench/harness/page.ts";
+import {
+  chartsOf,
+  isOfGrowth,
+  lossesOf,
+  unfitForPage,
+  withPart,
+  writeReport,
+} from "../../bench/harness/page.ts";
 import { Figures } from "../../bench/harness/record.ts";
 import { isMet, latencyOverPath, requirementsOf } from "../../bench/harness/required.ts";
 import { mainSystems } from "../../bench/harness/systems.ts";
@@ -197,6 +207,20 @@ describe("the page", () => {
     expect(written).not.toContain("old");
     expect(written).toMatch(/^before\n.*after\n$/s);
     expect(withPart(written, "measured", "new")).toBe(written);
+  });
+
+  it("shows the requirements before the losses and the tables of the cases", () => {
+    const root = mkdtempSync(join(tmpdir(), "waggle-page-"));
+    const page = join(root, "docs", "performance.md");
+    mkdirSync(dirname(page));
+    writeFileSync(
+      page,
+      "<!-- measured: npm run bench -- --report writes from here -->\n<!-- measured: to here -->\n",
+    );
+    expect(writeReport(aRun(), root)).toContain("docs/results/performance-cpu.svg");
+    const headings = readFileSync(page, "utf8").match(/^### .*$/gm);
+    expect(headings).toEqual(["### Conditions", "### Required", "### Losses", "### 1,024 tasks in flight"]);
+    rmSync(root, { recursive: true });
   });
 
   it("has a part of its own for cases of growth alone", () => {
